@@ -9,6 +9,7 @@
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    checks locks and stacks     WERROR=1 warnings are errors
 #   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
+#   SMP=1      for several processors
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -18,8 +19,12 @@ MAKEFLAGS += --no-builtin-rules
 on = $(filter-out 0,$($(1)))
 
 DWARF ?= 1
-BUILD ?= $(if $(call on,SANITIZE),build/sanitize,$(if \
-           $(call on,DEBUG),build/debug,build))
+
+# build, or a folder there that the settings name: build/smp-debug.
+space := $() $()
+BUILD ?= build$(addprefix /,$(subst $(space),-,$(strip \
+           $(if $(call on,SMP),smp) $(if $(call on,SANITIZE),sanitize,\
+             $(if $(call on,DEBUG),debug)))))
 
 Q   := $(if $(call on,V),,@)
 say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -48,7 +53,7 @@ clean:                            ## remove what was built
 	$(Q)rm -rf $(BUILD)
 
 help:                             ## this list
-	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [SANITIZE=1]' \
+	@echo 'Slate: make TARGET [V=1] [DEBUG=1] [SANITIZE=1] [SMP=1]' \
 	    '[WERROR=1] [BUILD=dir]'
 	@awk -F '[:#]+' '/^[a-z0-9-]+:.*##/ { printf "  %-13s %s\n", $$1, \
 	    substr($$0, index($$0, "## ") + 3); next } \

@@ -8,8 +8,8 @@
  *                                                                        v
  *     console_getkey <------------------------------------------------ input
  *
- * Disabled interrupts guard the state. Until interrupts are enabled, and again
- * in a panic, the task that reads a key polls the devices.
+ * console_lock guards the state and the devices. Until interrupts are enabled,
+ * and again in a panic, the task that reads a key polls the devices.
  */
 #include "drivers/console.h"
 #include "drivers/ansi.h"
@@ -22,10 +22,14 @@
 
 #define HISTORY_SIZE   16384u /* powers of two */
 #define INPUT_SIZE     1024u
-#define WRITE_CHUNK    256u /* characters with interrupts disabled */
+#define WRITE_CHUNK    256u /* characters in one hold of console_lock */
 #define PRINTF_MAX     512
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
+
+#define CONSOLE_LOCK_RANK 45 /* docs/locking.md */
+
+struct spinlock console_lock = SPINLOCK_INIT("console", CONSOLE_LOCK_RANK);
 
 static struct {
     bool interrupts; /* input arrives by itself */
@@ -37,7 +41,7 @@ static struct {
     uint32_t input_ctrl_c;                  /* keys between them that are ^C */
     int16_t input[INPUT_SIZE];
     struct ansi_decoder ansi;
-    void (*wait)(void); /* the hooks, or NULL */
+    int (*getkey)(void); /* the hooks */
     void (*wake)(void);
     bool (*signal_hook)(int key);
     uint32_t history_end; /* characters ever recorded */
@@ -82,7 +86,7 @@ static void input_put(int key)
         return;
     }
     input_store(key);
-    if (console.interrupts && console.wake)
+    if (console.interrupts)
         console.wake();
 }
 
@@ -118,69 +122,55 @@ static void keyboard_key(int key)
         input_put(key);
 }
 
-/* Also called with interrupts enabled: fetches input that waited for room. */
+/* Also called while interrupts deliver input: fetches what waited for room. */
 static void poll(void)
 {
     serial_receive();
     kbd_receive();
 }
 
-int console_trykey(void)
+int console_trykey_locked(void)
 {
-    uint32_t flags = irq_save();
-    int key;
-
+    spin_assert_held(&console_lock);
     poll();
-    key = input_get();
-    irq_restore(flags);
-    return key;
+    return input_get();
 }
 
-/* For interrupts the test and the halt are one step: a key that arrives in
- * between ends the halt. Returns whether a key was there before. */
-static bool look_or_wait(void)
+int console_trykey(void)
 {
-    uint32_t flags = irq_save();
-    bool pending;
+    int key;
 
-    poll();
-    pending = console.input_head != console.input_tail;
-    if (!pending && console.interrupts) {
-        if (console.wait)
-            console.wait();
-        else
-            cpu_wait_interrupt();
-    }
-    irq_restore(flags);
-    return pending;
+    spin_lock(&console_lock);
+    key = console_trykey_locked();
+    spin_unlock(&console_lock);
+    return key;
 }
 
 int console_getkey(void)
 {
     int key;
 
-    do
-        key = look_or_wait() ? console_trykey() : KEY_NONE;
-    while (key == KEY_NONE);
+    if (console.interrupts)
+        return console.getkey();
+    while ((key = console_trykey()) == KEY_NONE)
+        cpu_relax();
     return key;
 }
 
 bool console_key_pending(void)
 {
-    uint32_t flags = irq_save();
-    bool pending = console.input_head != console.input_tail;
+    bool pending;
 
-    irq_restore(flags);
+    spin_lock(&console_lock);
+    pending = console.input_head != console.input_tail;
+    spin_unlock(&console_lock);
     return pending;
 }
 
-void console_set_wait(void (*wait)(void), void (*wake)(void))
+void console_set_getkey(int (*getkey)(void), void (*wake)(void))
 {
-    uint32_t flags = irq_save();
-
-    console.wait = wait;
+    console.getkey = getkey;
     console.wake = wake;
-    irq_restore(flags);
 }
 
 void console_set_signal_hook(bool (*signal_hook)(int key))
@@ -190,47 +180,68 @@ void console_set_signal_hook(bool (*signal_hook)(int key))
 
 bool console_interrupt_pending(void)
 {
-    uint32_t flags = irq_save();
     bool pending;
 
+    spin_lock(&console_lock);
     if (!console.interrupts)
         poll();
     pending = console.input_ctrl_c > 0;
-    irq_restore(flags);
+    spin_unlock(&console_lock);
     return pending;
 }
 
 /* ---- output ------------------------------------------------------------- */
 
-void console_record(const char *s, size_t n)
+static void record(const char *s, size_t n)
 {
-    uint32_t flags = irq_save();
-
     for (size_t i = 0; i < n; i++)
         console.history[console.history_end++ % HISTORY_SIZE] = s[i];
-    irq_restore(flags);
 }
 
-void console_echo(const char *s, size_t n)
+static void show(const char *s, size_t n)
+{
+    serial_write(s, n);
+    vga_write(s, n);
+}
+
+void console_write_locked(const char *s, size_t n)
+{
+    spin_assert_held(&console_lock);
+    record(s, n);
+    show(s, n);
+}
+
+/* Passes the text on in chunks, each in one hold of the lock. */
+static void in_chunks(void (*write)(const char *s, size_t n), const char *s,
+                      size_t n)
 {
     while (n > 0) {
         size_t chunk = MIN(n, WRITE_CHUNK);
-        uint32_t flags = irq_save();
 
-        serial_write(s, chunk);
-        vga_write(s, chunk);
-        irq_restore(flags);
+        spin_lock(&console_lock);
+        write(s, chunk);
+        spin_unlock(&console_lock);
         s += chunk;
         n -= chunk;
     }
 }
 
+void console_record(const char *s, size_t n)
+{
+    in_chunks(record, s, n);
+}
+
+void console_echo(const char *s, size_t n)
+{
+    in_chunks(show, s, n);
+}
+
 void console_write(const char *s, size_t n)
 {
-    if (console.pager && console.pager(s, n))
-        return;
-    console_record(s, n);
-    console_echo(s, n);
+    bool (*pager)(const char *s, size_t n) = console.pager;
+
+    if (!pager || !pager(s, n))
+        in_chunks(console_write_locked, s, n);
 }
 
 void console_putc(char c)
@@ -287,15 +298,15 @@ bool console_at_terminal(void)
 
 void console_colour(enum console_colour colour)
 {
-    uint32_t flags = irq_save();
     char text[12];
     size_t n = (size_t)snprintf(text, sizeof(text), "\033[0;%dm", (int)colour);
 
+    spin_lock(&console_lock);
     if (console.terminals != CONSOLE_NO_TERMINAL)
         vga_write(text, n);
     if (console.terminals == CONSOLE_VGA_AND_SERIAL)
         serial_write(text, n);
-    irq_restore(flags);
+    spin_unlock(&console_lock);
 }
 
 void console_set_pager(bool (*pager)(const char *s, size_t n))
@@ -305,22 +316,23 @@ void console_set_pager(bool (*pager)(const char *s, size_t n))
 
 void console_drain(void)
 {
-    uint32_t flags = irq_save();
-
+    spin_lock(&console_lock);
     serial_drain();
-    irq_restore(flags);
+    spin_unlock(&console_lock);
 }
 
 size_t console_history(size_t offset, char *buf, size_t n)
 {
-    uint32_t flags = irq_save();
-    size_t have = MIN(console.history_end, HISTORY_SIZE);
-    uint32_t at = console.history_end - (uint32_t)have + (uint32_t)offset;
+    size_t have;
+    uint32_t at;
 
+    spin_lock(&console_lock);
+    have = MIN(console.history_end, HISTORY_SIZE);
+    at = console.history_end - (uint32_t)have + (uint32_t)offset;
     n = offset < have ? MIN(n, have - offset) : 0;
     for (size_t i = 0; i < n; i++)
         buf[i] = console.history[at++ % HISTORY_SIZE];
-    irq_restore(flags);
+    spin_unlock(&console_lock);
     return n;
 }
 
@@ -337,13 +349,12 @@ void console_init(void)
 
 void console_enable_interrupts(void)
 {
-    uint32_t flags = irq_save();
-
+    spin_lock(&console_lock);
     console.interrupts = true;
     serial_enable_interrupts();
     kbd_enable_interrupts();
     poll(); /* a byte that is already there raises no interrupt edge */
-    irq_restore(flags);
+    spin_unlock(&console_lock);
 }
 
 void console_panic_mode(void)

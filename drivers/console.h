@@ -9,6 +9,12 @@
 
 #include "kernel/lib/key.h"
 #include "kernel/lib/types.h"
+#include "kernel/x86/spinlock.h"
+
+/* Guards the console and its devices: serial line, display, keyboard; and to
+ * whom it belongs (kernel/fs/tty.c). Its holder prints only by
+ * console_write_locked. */
+extern struct spinlock console_lock;
 
 /* Initializes serial line, VGA and ring: output works from here on, polled.
  * Needs neither interrupts nor memory allocation. */
@@ -23,14 +29,18 @@ void console_panic_mode(void);
 void console_write(const char *s, size_t n);
 void console_putc(char c);
 
+/* Writes at most 256 characters, never through a pager. The caller holds
+ * console_lock. */
+void console_write_locked(const char *s, size_t n);
+
 /* The two halves of console_write: show without recording (drawing of a line
  * editor, dmesg), and record without showing. */
 void console_echo(const char *s, size_t n);
 void console_record(const char *s, size_t n);
 
 /* Formatted printing to the console; \n becomes CR LF on the serial line. May
- * be called anywhere, also in interrupts and panics. Prints at most 511
- * characters; longer text ends in dots. */
+ * be called anywhere, also in interrupts and panics, but not with sched_lock
+ * held. Prints at most 511 characters; longer text ends in dots. */
 void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 
@@ -71,19 +81,20 @@ void console_set_pager(bool (*pager)(const char *s, size_t n));
  * waits (polls after console_panic_mode). */
 int console_getkey(void);
 
-/* The same without waiting: KEY_NONE if there is none. */
+/* The same without waiting: KEY_NONE if there is none. The caller of
+ * console_trykey_locked holds console_lock. */
 int console_trykey(void);
+int console_trykey_locked(void);
 
 /* Whether a key is waiting to be read. */
 bool console_key_pending(void);
 
-/* Sets the functions that wait for a key and wake the waiter, once there are
- * tasks. `wait` is called, and returns, with interrupts disabled; the caller
- * then tests again. `wake` is called when a key has arrived, with interrupts
- * disabled. Not used after console_panic_mode. */
-void console_set_wait(void (*wait)(void), void (*wake)(void));
+/* Before console_enable_interrupts: sets the function that is console_getkey
+ * from then on, and one that is called, with console_lock held, when a key has
+ * arrived. Not used after console_panic_mode. */
+void console_set_getkey(int (*getkey)(void), void (*wake)(void));
 
-/* `signal_hook` gets ^C and ^\ as they arrive, with interrupts disabled. If it
+/* `signal_hook` gets ^C and ^\ as they arrive, with console_lock held. If it
  * returns true, they and all unread keys are dropped. Not used after
  * console_panic_mode. */
 void console_set_signal_hook(bool (*signal_hook)(int key));

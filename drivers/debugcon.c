@@ -4,55 +4,56 @@
  */
 #include "drivers/debugcon.h"
 #include "kernel/lib/printf.h"
-#include "kernel/x86/cpu.h"
 #include "kernel/x86/io.h"
+#include "kernel/x86/spinlock.h"
 
 #define PORT_DEBUG 0xE9
 #define EVENT_MAX  (DEBUGCON_LINE_MAX + 1)
+
+/* The port: a line is written whole; and the text of an event. */
+static struct spinlock debugcon_lock = SPINLOCK_INIT("debugcon", 56);
 
 bool debugcon_present(void)
 {
     return inb(PORT_DEBUG) == PORT_DEBUG;
 }
 
-static void write(const char *text, size_t n)
+static void write_line(const char *text, size_t n)
 {
+    spin_assert_held(&debugcon_lock);
     for (size_t i = 0; i < n; i++)
         outb(PORT_DEBUG, (uint8_t)text[i]);
+    outb(PORT_DEBUG, '\n');
 }
 
 void debugcon_line(const char *text, size_t n)
 {
-    uint32_t flags;
-
     if (!debugcon_present())
         return;
-    flags = irq_save();
-    write(text, n);
-    write("\n", 1);
-    irq_restore(flags);
+    spin_lock(&debugcon_lock);
+    write_line(text, n);
+    spin_unlock(&debugcon_lock);
 }
 
 /* An event that does not fit is dropped: truncated JSON breaks parsers. */
 void debugcon_event(const char *fmt, ...)
 {
     static const char too_long[] = "{\"event\":\"too-long\"}";
-    static char text[EVENT_MAX]; /* guarded by disabled interrupts */
-    uint32_t flags;
+    static char text[EVENT_MAX];
     va_list ap;
     int n;
 
     if (!debugcon_present())
         return;
-    flags = irq_save();
+    spin_lock(&debugcon_lock);
     va_start(ap, fmt);
     n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if ((size_t)n < sizeof(text))
-        debugcon_line(text, (size_t)n);
+        write_line(text, (size_t)n);
     else
-        debugcon_line(too_long, sizeof(too_long) - 1);
-    irq_restore(flags);
+        write_line(too_long, sizeof(too_long) - 1);
+    spin_unlock(&debugcon_lock);
 }
 
 void debugcon_escape(const char *text, char *out, size_t size)

@@ -9,6 +9,7 @@
  * codes.
  */
 #include "drivers/kbd.h"
+#include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/scancode.h"
 #include "kernel/x86/idt.h"
@@ -129,6 +130,7 @@ void kbd_receive(void)
 {
     uint8_t status;
 
+    spin_assert_held(&console_lock);
     if (!present)
         return;
     while ((status = inb(PORT_STATUS)) & STATUS_OUTPUT) {
@@ -145,7 +147,9 @@ void kbd_receive(void)
 
 static void kbd_irq(struct trapframe *tf UNUSED)
 {
+    spin_lock(&console_lock);
     kbd_receive();
+    spin_unlock(&console_lock);
 }
 
 void kbd_enable_interrupts(void)

@@ -4,9 +4,9 @@
  */
 #include "drivers/pit.h"
 #include "drivers/pic.h"
-#include "kernel/x86/cpu.h"
 #include "kernel/x86/idt.h"
 #include "kernel/x86/io.h"
+#include "kernel/x86/spinlock.h"
 
 #define PIT_HZ      1193182u
 #define PIT_DIVISOR ((PIT_HZ + TIMER_HZ / 2) / TIMER_HZ)
@@ -19,12 +19,19 @@ enum {
     CONTROL_CHANNEL0_BOTH_MODE2 = 0x34,
 };
 
-static uint64_t now_ms;
+volatile struct timer_now timer_now;
 static void (*tick)(void);
+
+/* The 8254's latch and timer_us's last value. */
+static struct spinlock pit_lock = SPINLOCK_INIT("pit", 55);
 
 static void timer_irq(struct trapframe *tf UNUSED)
 {
-    now_ms += 1000 / TIMER_HZ;
+    uint64_t ms = timer_ms() + 1000 / TIMER_HZ;
+
+    timer_now.now_high = (uint32_t)(ms >> 32);
+    timer_now.now_low = (uint32_t)ms;
+    timer_now.now_high_again = (uint32_t)(ms >> 32);
     if (tick)
         tick();
 }
@@ -40,11 +47,13 @@ void timer_init(void)
 
 uint64_t timer_ms(void)
 {
-    uint32_t flags = irq_save(); /* 64 bits take two loads */
-    uint64_t ms = now_ms;
+    uint32_t high, low;
 
-    irq_restore(flags);
-    return ms;
+    do {
+        high = timer_now.now_high_again;
+        low = timer_now.now_low;
+    } while (high != timer_now.now_high);
+    return (uint64_t)high << 32 | low;
 }
 
 /* Microseconds since the last tick: the channel counts down from the divisor,
@@ -53,22 +62,26 @@ static uint32_t step_us(void)
 {
     uint32_t count;
 
+    spin_assert_held(&pit_lock);
     outb(PIT_CONTROL, CONTROL_CHANNEL0_LATCH);
     count = inb(PIT_CHANNEL0);
     count |= (uint32_t)inb(PIT_CHANNEL0) << 8;
     return count <= PIT_DIVISOR ? (PIT_DIVISOR - count) * 8381 / 10000 : 0;
 }
 
-/* With interrupts disabled, a pending tick is not counted yet, so time would go
- * back. Then the previous time is returned. */
+/* A tick that is pending, or that another processor counts after timer_ms, is
+ * not in the sum, so time would go back. Then the previous time is returned. */
 uint64_t timer_us(void)
 {
     static uint64_t last;
-    uint32_t flags = irq_save();
+    uint64_t us;
 
-    last = MAX(last, now_ms * 1000 + step_us());
-    irq_restore(flags);
-    return last;
+    spin_lock(&pit_lock);
+    us = timer_ms() * 1000;
+    us += step_us();
+    us = last = MAX(last, us);
+    spin_unlock(&pit_lock);
+    return us;
 }
 
 timer_tick_t timer_set_tick(timer_tick_t fn)

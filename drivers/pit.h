@@ -10,6 +10,19 @@
 /* Starts the clock. After pic_init. */
 void timer_init(void);
 
+/*
+ * The clock. The tick writes the members from the first to the last, timer_ms
+ * reads them from the last to the first, perhaps on another processor. If both
+ * copies of the high half are equal, the low half belongs to them. No other
+ * function uses them.
+ */
+struct timer_now {
+    uint32_t now_high;
+    uint32_t now_low;
+    uint32_t now_high_again;
+};
+extern volatile struct timer_now timer_now;
+
 /* Milliseconds since timer_init, in steps of 10. Never goes back; does not
  * advance while interrupts are disabled. */
 uint64_t timer_ms(void);

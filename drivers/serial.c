@@ -12,6 +12,7 @@
  * RTS dropped until serial_receive finds room.
  */
 #include "drivers/serial.h"
+#include "drivers/console.h"
 #include "drivers/pic.h"
 #include "kernel/x86/io.h"
 #include "kernel/x86/idt.h"
@@ -91,6 +92,7 @@ static void put(uint8_t byte)
 
 void serial_write(const char *text, size_t n)
 {
+    spin_assert_held(&console_lock);
     if (!serial.present)
         return;
     for (size_t i = 0; i < n; i++) {
@@ -106,6 +108,7 @@ void serial_write(const char *text, size_t n)
 
 void serial_receive(void)
 {
+    spin_assert_held(&console_lock);
     if (!serial.present)
         return;
     while (serial.ready() && (inb(REG_LSR) & LSR_RECEIVED))
@@ -123,12 +126,14 @@ void serial_receive(void)
  * or no further interrupt would come. */
 static void serial_irq(struct trapframe *tf UNUSED)
 {
+    spin_lock(&console_lock);
     do {
         serial_receive();
         pump();
         if (serial.tail == serial.head)
             set_ier(serial.ier & (uint8_t)~IER_TRANSMIT);
     } while (!(inb(REG_IIR) & IIR_NONE)); /* reading clears "empty" */
+    spin_unlock(&console_lock);
 }
 
 void serial_drain(void)

@@ -2,7 +2,8 @@
  * The first serial port, a 16550 at 0x3F8: 115200 baud, 8 data bits, no
  * parity, 1 stop bit.
  *
- * All functions are called with interrupts disabled, one at a time.
+ * All functions are called with console_lock held (drivers/console.h), at boot
+ * and in a panic without it.
  */
 #pragma once
 

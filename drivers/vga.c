@@ -4,6 +4,7 @@
  * video memory and moves the hardware cursor once per write.
  */
 #include "drivers/vga.h"
+#include "drivers/console.h"
 #include "drivers/screen.h"
 #include "kernel/x86/io.h"
 
@@ -55,12 +56,14 @@ void vga_init(void)
 
 void vga_write(const char *text, size_t n)
 {
+    spin_assert_held(&console_lock);
     screen_write(&screen, text, n);
     show_cursor();
 }
 
 void vga_look(int pages)
 {
+    spin_assert_held(&console_lock);
     screen_look(&screen, pages * (int)(SCREEN_ROWS - 1));
     show_cursor();
 }

@@ -7,7 +7,6 @@
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/pit.h"
-#include "drivers/rtc.h"
 #include "kernel/canary.h"
 #include "kernel/cmdline.h"
 #include "kernel/fs/file.h"
@@ -22,6 +21,7 @@
 #include "kernel/syscall/servers.h"
 #include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 #include "kernel/task/task.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/acpi.h"
@@ -38,10 +38,10 @@
 /* Called at every tick of the clock. */
 static void tick(void)
 {
-    ipc_tick();
     sched_tick();
     reapd_tick();
     hooks_run(HOOK_TICK, NULL);
+    timeouts_tick();
 }
 
 static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
@@ -68,14 +68,10 @@ static void print_pages(const char *before, size_t pages, const char *after)
             small ? "KiB" : "MiB", after);
 }
 
-static void print_protection(const char *name)
-{
-    kprintf(" %s", name);
-}
-
 static void banner(unsigned processors)
 {
     const struct page_totals *t = page_totals();
+    uint32_t protection = protect_on();
 
     print_pages("Slate: ", t->total_usable, " of memory, ");
     print_pages("", buddy_free_pages(), " free");
@@ -84,9 +80,11 @@ static void banner(unsigned processors)
                 (unsigned)(t->total_unused >> 20));
     if (processors > 1)
         kprintf("\n%u processors; Slate uses one", processors);
-    if (protect_on() != 0)
-        kprintf("\nProtections of the processor:");
-    protect_names(print_protection);
+    if (protection != 0)
+        kprintf("\nProtections of the processor:%s%s%s",
+                protection & PROTECT_SMEP ? " SMEP" : "",
+                protection & PROTECT_SMAP ? " SMAP" : "",
+                protection & PROTECT_UMIP ? " UMIP" : "");
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
@@ -106,9 +104,9 @@ void kmain(uint32_t magic, paddr_t info_addr)
     unsigned processors;
 
     canary_init();
+    gdt_init();
     protect_init();
     console_init();
-    gdt_init();
     trap_init();
     info = multiboot(magic, info_addr);
     cmdline_parse(command_line(info));
@@ -121,6 +119,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     kmem_init();
     kmem_verify_every(cmdline_verify());
     task_init();
+    session_init(buddy_free_pages());
     handle_init();
     space_init();
     grant_init();
@@ -128,11 +127,10 @@ void kmain(uint32_t magic, paddr_t info_addr)
     process_init();
     reapd_init();
     mount_root();
-    console_set_wait(tty_wait, tty_wake);
+    console_set_getkey(tty_getkey, tty_wake);
     console_set_signal_hook(tty_signal_key);
     pic_init();
     timer_init();
-    rtc_init();
     timer_set_tick(tick);
     console_enable_interrupts();
     irq_enable();

@@ -1,11 +1,11 @@
 /*
  * From the boot loader's memory map to buddy.
  *
- * After the kernel's image come its page tables and the page array, whose sizes
- * depend on the size of memory:
+ * After the kernel's image come its page tables, the page array and the table
+ * of pids, whose sizes depend on the size of memory:
  *
  *     1 MiB      image_end
- *       | image    | page tables | page array | free ...
+ *       | image    | page tables | page array | pids | free ...
  *
  * Multiboot 1, section 3.3, describes the map. It is read defensively: some
  * loaders call the BIOS area free, some report overlapping or absurd entries.
@@ -15,12 +15,13 @@
 #include "kernel/cmdline.h"
 #include "kernel/halt.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 #include "mm/page_stat.h"
 
-/* Bytes that must be left for the allocators after the page tables and the page
- * array: enough for a prompt and a few commands. */
+/* Bytes that must be left for the allocators after these tables: enough for a
+ * prompt and a few commands. */
 #define SPARE_MIN KIB(256)
 
 static struct mem_region regions[MEMMAP_REGIONS_MAX];
@@ -193,7 +194,8 @@ void memmap_init(const struct multiboot_info *info)
 
     read_map(info);
     frames = frames_to_manage();
-    bytes = paging_bytes(frames) + page_array_bytes(frames);
+    bytes = paging_bytes(frames) + page_array_bytes(frames) +
+            task_pids_bytes(frames);
     tables = memmap_space(regions, region_count, image, bytes);
     need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
     if (tables == 0) /* the archive is in the room after the image */
@@ -204,5 +206,6 @@ void memmap_init(const struct multiboot_info *info)
     paging_init(frames, direct(tables));
     page_init(direct(array), frames, regions, region_count,
               (paddr_t)image_start - KERNEL_BASE, tables + bytes);
+    task_set_pids(direct(array + page_array_bytes(frames)), frames);
     buddy_init();
 }

@@ -91,10 +91,12 @@ bool mm_wait_for_memory(void)
     return mm_wait_for_task();
 }
 
+/* The look without sched_lock costs a free of pages nothing, but misses a task
+ * that is about to enter the queue: it looks again after LOOK_AGAIN_MS. */
 void mm_wake_waiters(void)
 {
     if (unlikely(!list_empty(&memory_wanted.wait_tasks)))
-        wait_queue_wake(&memory_wanted, UINT32_MAX);
+        wait_queue_wake_all(&memory_wanted);
 }
 
 /* ---- kmem_reapd --------------------------------------------------------- */
@@ -143,7 +145,7 @@ void reapd_tick(void)
     if (!low && kmem_update_due() != 0)
         return;
     reapd_last_ms = timer_ms();
-    wait_queue_wake(&reapd_idle, 1);
+    wait_queue_wake(&reapd_idle);
 }
 
 /* ---- the rest ----------------------------------------------------------- */

@@ -15,7 +15,10 @@ typedef struct spinlock mm_lock_t;
 #define MM_CHECKS 1
 #endif
 
-#define MM_UNLOCKED(x) (x)
+/* Does not compile if `x` is more than a word: another processor could change
+ * it between the reads of its halves. */
+#define MM_UNLOCKED(x)                                                         \
+    __builtin_choose_expr(sizeof(x) <= sizeof(uint32_t), (x), (void)0)
 
 #define MM_LOCK_INIT(name, rank) SPINLOCK_INIT(name, rank)
 

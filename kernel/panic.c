@@ -174,8 +174,8 @@ static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
     vaddr_t page = cr2 & ~PAGE_MASK;
 
     if (tf->vector == TRAP_DOUBLE_FAULT &&
-        (page == (vaddr_t)boot_stack_guard || page == gdt_fault_guard() ||
-         page == task_guard()))
+        (page == (vaddr_t)boot_stack_guard ||
+         page == gdt_fault_guard(cpu_self()) || page == task_guard()))
         return page;
     return 0;
 }

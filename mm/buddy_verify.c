@@ -22,8 +22,10 @@ static const char *verify_free(const struct page *p, unsigned k)
         return "page on a free list is not free at that order";
     if ((i & (((size_t)1 << k) - 1)) != 0)
         return "free block is not aligned to its size";
+    /* The buddy's tag may be changing if it is allocated. */
     if (k < BUDDY_MAX_ORDER &&
-        page_array[i ^ ((size_t)1 << k)].page_tag == PAGE_TAG(PAGE_FREE, k))
+        MM_UNLOCKED(page_array[i ^ ((size_t)1 << k)].page_tag) ==
+            PAGE_TAG(PAGE_FREE, k))
         return "two free buddies are not joined";
     return NULL;
 }

@@ -23,7 +23,7 @@ uint32_t kmem_updates;
 
 static bool kmem_reaping; /* all caches; changes by atomic instructions */
 
-static uint64_t last_update_ms;
+static uint32_t last_update_ms; /* modulo 2^32 */
 
 /* How many slabs a reap may take now. */
 static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
@@ -159,7 +159,7 @@ static size_t pressure(void)
 
 void kmem_reap_init(void)
 {
-    last_update_ms = mm_clock_ms();
+    last_update_ms = (uint32_t)mm_clock_ms();
     buddy_set_pressure(pressure);
 }
 
@@ -190,24 +190,24 @@ static uint32_t update_interval(void)
 
 uint32_t kmem_update_due(void)
 {
-    uint64_t passed = mm_clock_ms() - MM_UNLOCKED(last_update_ms);
+    uint32_t passed = (uint32_t)mm_clock_ms() - MM_UNLOCKED(last_update_ms);
     uint32_t interval = update_interval();
 
-    return passed < interval ? interval - (uint32_t)passed : 0;
+    return passed < interval ? interval - passed : 0;
 }
 
 void kmem_update_poll(void)
 {
     uint32_t interval = update_interval();
-    uint64_t passed;
+    uint32_t passed;
 
     mm_lock(&kmem_list_lock);
-    passed = mm_clock_ms() - last_update_ms;
+    passed = (uint32_t)mm_clock_ms() - last_update_ms;
     if (passed >= interval)
-        last_update_ms += passed - (uint32_t)passed % interval;
+        last_update_ms += passed - passed % interval;
     mm_unlock(&kmem_list_lock);
     if (passed >= interval)
         kmem_update();
-    if (passed >= 2 * (uint64_t)interval)
+    if (passed / 2 >= interval)
         kmem_update();
 }

@@ -108,7 +108,7 @@ const char *kmem_slab_verify(const struct kmem_cache *cp,
         return at_slab(sp, "slab has another number of chunks");
     if (sp->slab_colour > cp->cache_colour_max ||
         sp->slab_colour < cp->cache_colour_min ||
-        sp->slab_colour % MAX(cp->cache_align, (size_t)1) != 0)
+        (sp->slab_colour & (cp->cache_align - 1)) != 0)
         return at_slab(sp, "slab colour is out of range");
     if (sp->slab_refcnt > sp->slab_chunks)
         return at_slab(sp, "reference count exceeds the chunks");
@@ -268,7 +268,7 @@ static const char *verify_buffer(const struct kmem_cache *cp,
     const void *at;
     const char *why = kmem_debug_verify(cp, bcp, free, &at);
 
-    if (why == NULL || at == NULL)
+    if (at == NULL)
         return why == NULL ? NULL : at_bufctl(bcp, why);
     snprintf(where_text, sizeof(where_text), "buffer %p of %s, at %p",
              bcp->bufctl_addr, cp->cache_name, at);

@@ -22,8 +22,8 @@
  *     mm_virt_to_phys(ptr)        and back
  *     mm_charge(pages)            whether pages may be allocated from buddy
  *     mm_refund(pages)            they have been returned
- *     MM_UNLOCKED(x)              x, read without the lock that guards it, on
- *                                 purpose
+ *     MM_UNLOCKED(x)              x, a word at most, read without the lock that
+ *                                 guards it, on purpose
  *     mm_mark_slab(cp, sp)        a slab's objects are all free, constructed
  *     mm_unmark_slab(cp, sp)      they will be destroyed, the slab taken apart
  *

@@ -24,8 +24,10 @@ static void count(enum page_state use, ptrdiff_t pages)
     segkmem.stat.stat_pages += (size_t)pages;
 }
 
+/* Marks a run and counts its pages. */
 static void mark(struct page *p, size_t pages, enum page_state use, void *owner)
 {
+    count(use, (ptrdiff_t)pages);
     for (size_t i = 0; i < pages; i++) {
         p[i].page_state = use;
         p[i].page_owner = owner;
@@ -42,7 +44,6 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
     mm_lock(&segkmem.lock);
     if (likely(p != NULL)) {
         segkmem.stat.stat_gets++;
-        count(use, (ptrdiff_t)pages);
         mark(p, pages, use, owner);
     } else {
         segkmem.stat.stat_failures++;
@@ -71,14 +72,14 @@ void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
     check_run(p, pages);
     mm_lock(&segkmem.lock);
     count(p->page_state, -(ptrdiff_t)pages);
-    count(use, (ptrdiff_t)pages);
     mark(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
 }
 
-/* Marks the run as buddy_alloc_run returned it. */
+/* Marks the run as buddy_alloc_run returned it; its pages count no more. */
 static void unmark(struct page *p, size_t pages)
 {
+    count(p->page_state, -(ptrdiff_t)pages);
     for (size_t i = 0; i < pages; i++) {
         p[i].page_owner = NULL;
         p[i].page_state =
@@ -96,7 +97,6 @@ void kmem_freepages(void *addr, size_t pages)
                  pages);
     check_run(p, pages);
     mm_lock(&segkmem.lock);
-    count(p->page_state, -(ptrdiff_t)pages);
     unmark(p, pages);
     segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);

@@ -35,11 +35,11 @@
  * that a rename replaces, and may replace it: the kernel has checked the types.
  * The kernel also checks that FS_CREATE and FS_LINK use a new name.
  *
- * A file without a link lives until FS_RELEASE, which the kernel sends when it
- * is no longer open. A server that restarts frees such files. FS_SYNC returns
- * when all earlier writes (to that file, or to any) are on disk. FS_UNMOUNT
- * writes everything and ends the mount; after it only FS_STAT comes, if the
- * port is mounted again.
+ * A file without a link lives until FS_RELEASE, which the kernel sends before
+ * the next request after the file was closed. A server that restarts frees such
+ * files. FS_SYNC returns when all earlier writes (to that file, or to any) are
+ * on disk. FS_UNMOUNT writes everything and ends the mount; after it only
+ * FS_STAT comes, if the port is mounted again.
  */
 #pragma once
 

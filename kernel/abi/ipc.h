@@ -55,8 +55,12 @@ struct ipc_buffer {
     uint32_t ipc_received;       /* out: bytes received */
     int32_t ipc_send_handle;     /* sent if the tag has IPC_HANDLE */
     int32_t ipc_received_handle; /* out: the new handle, or -1 */
+    uint32_t ipc_session; /* out, of a received call: the caller's session; 0:
+                             none, a server */
 };
 
 /* Operations of name_server(), about the name server's port. */
 #define NAME_SERVER_GET 0 /* returns a new handle to it; ENOENT: none */
-#define NAME_SERVER_SET 1 /* sets it to the port of this handle */
+#define NAME_SERVER_SET                                                        \
+    1 /* sets it to the port of this handle; EPERM: not with
+                             the grant of `names`, nor privileged */

@@ -21,9 +21,17 @@ static ssize_t write_nothing(struct file *f UNUSED, const void *buf UNUSED,
 
 static ssize_t read_zeroes(struct file *f UNUSED, void *buf, size_t n)
 {
-    int error = user_zero(buf, n);
+    size_t done = 0;
+    int error = 0;
 
-    return error == 0 ? (ssize_t)n : error;
+    while (error == 0 && done < n && !task_killed()) {
+        size_t part = MIN(n - done, PAGE_SIZE);
+
+        error = user_zero((uint8_t *)buf + done, part);
+        if (error == 0)
+            done += part;
+    }
+    return done > 0 ? (ssize_t)done : error;
 }
 
 /* ---- the debug port ----------------------------------------------------- */
@@ -60,7 +68,7 @@ static ssize_t write_debug(struct file *f UNUSED, const void *buf, size_t n)
 {
     size_t done = 0;
 
-    while (done < n) {
+    while (done < n && !task_killed()) {
         ssize_t used = write_line((const uint8_t *)buf + done, n - done);
 
         if (used < 0)

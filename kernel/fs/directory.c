@@ -84,22 +84,32 @@ static int create(const struct place *p, enum file_type type, uint32_t device,
     return ops->fs_create(p->dir, p->name, type, device, number);
 }
 
+static int create_at(const struct place *p, enum file_type type,
+                     uint32_t device)
+{
+    uint32_t number;
+    int r = inode_lock(p->dir);
+
+    if (r < 0)
+        return r;
+    r = is_free(p);
+    if (r == 0 && p->slash && type != FILE_DIRECTORY)
+        r = -ENOENT;
+    if (r == 0)
+        r = create(p, type, device, &number);
+    inode_unlock(p->dir);
+    return r;
+}
+
 int fs_mknod(const char *path, struct inode *cwd, enum file_type type,
              uint32_t device)
 {
     struct place p;
-    uint32_t number;
     int r = find_new_place(path, cwd, &p);
 
     if (r < 0)
         return r;
-    inode_lock(p.dir);
-    r = is_free(&p);
-    if (r == 0 && p.slash && type != FILE_DIRECTORY)
-        r = -ENOENT;
-    if (r == 0)
-        r = create(&p, type, device, &number);
-    inode_unlock(p.dir);
+    r = create_at(&p, type, device);
     inode_put(p.dir);
     return r;
 }
@@ -121,7 +131,7 @@ static int create_inode(const struct place *p, struct inode **out)
         return -ENOMEM;
     r = create(p, FILE_REGULAR, 0, &number);
     if (r < 0) {
-        inode_blank_free(blank);
+        inode_free(blank);
         return r;
     }
     return inode_get_with(p->dir->inode_fs, number, blank, out);
@@ -153,9 +163,8 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
         return path_lookup(path, cwd, out);
     if (r < 0)
         return r;
-    r = -EISDIR;
-    if (!p.slash) {
-        inode_lock(p.dir);
+    r = p.slash ? -EISDIR : inode_lock(p.dir);
+    if (r == 0) {
         r = find_or_create(&p, flags, out);
         inode_unlock(p.dir);
     }
@@ -170,18 +179,22 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
 
 /* ---- links -------------------------------------------------------------- */
 
-/* Adds an entry for `inode`. Both are locked. */
-static int link_locked(const struct place *p, struct inode *inode)
+/* Adds an entry for `inode`. The directory is locked. */
+static int add_link(const struct place *p, struct inode *inode)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
+    int r;
 
     inode_assert_locked(p->dir);
-    inode_assert_locked(inode);
     if (ops->fs_link == NULL)
         return -EROFS;
-    if (inode->inode_nlink == 0)
-        return -ENOENT;
-    return ops->fs_link(p->dir, p->name, inode);
+    r = inode_lock(inode);
+    if (r < 0)
+        return r;
+    r = inode->inode_nlink == 0 ? -ENOENT
+                                : ops->fs_link(p->dir, p->name, inode);
+    inode_unlock(inode);
+    return r;
 }
 
 static int link_at(const struct place *p, struct inode *inode)
@@ -190,15 +203,14 @@ static int link_at(const struct place *p, struct inode *inode)
 
     if (p->dir->inode_fs != inode->inode_fs)
         return -EXDEV;
-    inode_lock(p->dir);
+    r = inode_lock(p->dir);
+    if (r < 0)
+        return r;
     r = is_free(p);
     if (r == 0 && p->slash)
         r = -ENOENT;
-    if (r == 0) {
-        inode_lock(inode);
-        r = link_locked(p, inode);
-        inode_unlock(inode);
-    }
+    if (r == 0)
+        r = add_link(p, inode);
     inode_unlock(p->dir);
     return r;
 }
@@ -251,8 +263,9 @@ static int remove_locked(const struct place *p, struct inode *inode,
     return (directory ? ops->fs_rmdir : ops->fs_unlink)(p->dir, p->name, inode);
 }
 
-/* The directory of the place is locked. */
-static int remove_at(const struct place *p, bool directory, struct inode **out)
+/* The directory of the place is locked. *out: its entry, or NULL. */
+static int remove_entry(const struct place *p, bool directory,
+                        struct inode **out)
 {
     int r = path_child(p->dir, p->name, out);
 
@@ -261,32 +274,49 @@ static int remove_at(const struct place *p, bool directory, struct inode **out)
         return r;
     }
     r = check_removal(p, *out, directory);
+    if (r == 0)
+        r = inode_lock(*out);
     if (r < 0)
         return r;
-    inode_lock(*out);
     r = remove_locked(p, *out, directory);
     inode_unlock(*out);
     return r;
 }
 
-static int remove(const char *path, struct inode *cwd, bool directory)
+static int remove_at(const struct place *p, bool directory)
 {
     struct inode *inode;
-    struct mutex *still;
+    int r = inode_lock(p->dir);
+
+    if (r < 0)
+        return r;
+    r = remove_entry(p, directory, &inode);
+    inode_unlock(p->dir);
+    inode_put(inode);
+    return r;
+}
+
+/* No directory moves while one is removed. */
+static int remove_directory(const struct place *p)
+{
+    struct mutex *still = &p->dir->inode_fs->fs_rename;
+    int r = mutex_lock_killable(still);
+
+    if (r < 0)
+        return r;
+    r = remove_at(p, true);
+    mutex_unlock(still);
+    return r;
+}
+
+static int remove(const char *path, struct inode *cwd, bool directory)
+{
     struct place p;
     int r = find_place(path, cwd, &p);
 
     if (r < 0)
         return r;
-    still = &p.dir->inode_fs->fs_rename;
-    if (directory)
-        mutex_lock(still);
-    inode_lock(p.dir);
-    r = remove_at(&p, directory, &inode);
-    inode_unlock(p.dir);
-    if (directory)
-        mutex_unlock(still);
-    inode_put(inode);
+    r = directory ? remove_directory(&p) : remove_at(&p, false);
     inode_put(p.dir);
     return r;
 }
@@ -325,8 +355,10 @@ static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
     while (at != top && at->inode_number != at->inode_fs->fs_root) {
         struct inode *parent;
 
-        inode_lock(at);
-        r = depth++ < DEPTH_MAX ? path_child(at, "..", &parent) : -EIO;
+        r = depth++ < DEPTH_MAX ? inode_lock(at) : -EIO;
+        if (r < 0)
+            break;
+        r = path_child(at, "..", &parent);
         inode_unlock(at);
         if (r < 0)
             break;
@@ -339,6 +371,19 @@ static int is_below(struct inode *dir, const struct inode *top, uint32_t *child)
     else
         *child = 0;
     inode_put(at);
+    return r;
+}
+
+/* Locks two inodes, of which the second may be the first, or NULL. */
+static int lock_two(struct inode *first, struct inode *second)
+{
+    int r = inode_lock(first);
+
+    if (r < 0 || second == NULL || second == first)
+        return r;
+    r = inode_lock(second);
+    if (r < 0)
+        inode_unlock(first);
     return r;
 }
 
@@ -362,12 +407,7 @@ static int lock_both(struct rename *m)
             second = m->from.dir;
         }
     }
-    if (r < 0)
-        return r;
-    inode_lock(first);
-    if (second != first)
-        inode_lock(second);
-    return 0;
+    return r < 0 ? r : lock_two(first, second);
 }
 
 static void unlock_both(const struct rename *m)
@@ -410,56 +450,75 @@ static int check_rename(const struct rename *m)
         return -ENOTDIR;
     if (m->inode->inode_number == m->from_above || is_dir_of(m, m->inode))
         return -EINVAL;
-    if (m->inode->inode_mounted != NULL)
-        return -EBUSY;
     if (target == NULL)
         return 0;
     if (dir != (target->inode_type == FILE_DIRECTORY))
         return dir ? -ENOTDIR : -EISDIR;
     if (target->inode_number == m->to_above || is_dir_of(m, target))
         return -ENOTEMPTY;
-    return target->inode_mounted != NULL ? -EBUSY : 0;
+    return 0;
+}
+
+/* All inodes are locked, except `inode` if it is a file. */
+static int rename_locked(const struct rename *m)
+{
+    const struct fs_ops *ops = m->from.dir->inode_fs->fs_ops;
+
+    if (m->inode->inode_mounted != NULL ||
+        (m->target != NULL && m->target->inode_mounted != NULL))
+        return -EBUSY;
+    return ops->fs_rename(m->from.dir, m->from.name, m->to.dir, m->to.name,
+                          m->inode, m->target);
 }
 
 /* Takes the last two locks and makes the change. */
 static int commit_rename(const struct rename *m)
 {
     bool dir = m->inode->inode_type == FILE_DIRECTORY;
-    int r;
+    struct inode *first = dir ? m->inode : m->target;
+    struct inode *second = dir ? m->target : NULL;
+    int r = first == NULL ? 0 : lock_two(first, second);
 
-    if (dir)
-        inode_lock(m->inode);
-    if (m->target != NULL)
-        inode_lock(m->target);
-    r = m->from.dir->inode_fs->fs_ops->fs_rename(
-        m->from.dir, m->from.name, m->to.dir, m->to.name, m->inode, m->target);
-    if (m->target != NULL)
-        inode_unlock(m->target);
-    if (dir)
-        inode_unlock(m->inode);
+    if (r < 0)
+        return r;
+    r = rename_locked(m);
+    if (second != NULL)
+        inode_unlock(second);
+    if (first != NULL)
+        inode_unlock(first);
+    return r;
+}
+
+static int rename_in_order(struct rename *m)
+{
+    int r = lock_both(m);
+
+    if (r < 0)
+        return r;
+    r = find_both(m);
+    if (r == 0 && m->inode != m->target) {
+        r = check_rename(m);
+        if (r == 0)
+            r = commit_rename(m);
+    }
+    unlock_both(m);
     return r;
 }
 
 static int rename_places(struct rename *m)
 {
+    struct fs *fs = m->from.dir->inode_fs;
     int r;
 
-    if (m->from.dir->inode_fs != m->to.dir->inode_fs)
+    if (fs != m->to.dir->inode_fs)
         return -EXDEV;
-    if (m->from.dir->inode_fs->fs_ops->fs_rename == NULL)
+    if (fs->fs_ops->fs_rename == NULL)
         return -EROFS;
-    mutex_lock(&m->from.dir->inode_fs->fs_rename);
-    r = lock_both(m);
-    if (r == 0) {
-        r = find_both(m);
-        if (r == 0 && m->inode != m->target) {
-            r = check_rename(m);
-            if (r == 0)
-                r = commit_rename(m);
-        }
-        unlock_both(m);
-    }
-    mutex_unlock(&m->from.dir->inode_fs->fs_rename);
+    r = mutex_lock_killable(&fs->fs_rename);
+    if (r < 0)
+        return r;
+    r = rename_in_order(m);
+    mutex_unlock(&fs->fs_rename);
     inode_put(m->target);
     inode_put(m->inode);
     return r;

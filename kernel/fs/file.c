@@ -53,9 +53,7 @@ static int lock(struct inode *inode)
 {
     int error = inode_enter(inode);
 
-    if (likely(error == 0))
-        inode_lock(inode);
-    return error;
+    return likely(error == 0) ? inode_lock(inode) : error;
 }
 
 static ssize_t regular_read(struct file *f, void *buf, size_t n)

@@ -10,7 +10,9 @@
 #include "kernel/fs/ramfs.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/session.h"
 #include "kernel/x86/panic.h"
+#include "mm/kmem.h"
 
 /* ---- mounting ----------------------------------------------------------- */
 
@@ -28,95 +30,283 @@ uint32_t fs_new_id(void)
 /* Inserts it into the list, in order of fs_id. */
 static void insert_mount(struct fs *fs)
 {
-    struct list *at;
+    struct list *at = mounts.prev;
 
-    spin_lock(&mount_lock);
-    at = mounts.prev;
+    spin_assert_held(&mount_lock);
     while (at != &mounts &&
            list_entry(at, struct fs, fs_link)->fs_id > fs->fs_id)
         at = at->prev;
     list_insert_after(at, &fs->fs_link);
-    spin_unlock(&mount_lock);
 }
 
-static void remove_mount(struct fs *fs)
+/* The path of `dir` as text of its own, or NULL. */
+static int copy_path(struct inode *dir, char **out)
 {
-    spin_lock(&mount_lock);
-    list_remove(&fs->fs_link);
-    spin_unlock(&mount_lock);
+    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    int len;
+
+    if (path == NULL)
+        return -ENOMEM;
+    len = path_of(dir, path, PATH_MAX);
+    if (len >= 0) {
+        *out = kmem_alloc((size_t)len + 1, KM_NOSLEEP);
+        if (*out == NULL)
+            len = -ENOMEM;
+        else
+            memcpy(*out, path, (size_t)len + 1);
+    }
+    kmem_free(path, PATH_MAX);
+    return MIN(len, 0);
 }
 
-/* The references are taken under the lock: a file system in the list has its
- * covered directory, and one whose root is in use is not removed. */
-struct fs *fs_next(uint32_t after, struct inode **on, struct inode **root)
+static void free_path(struct fs *fs)
+{
+    kmem_free(fs->fs_path, strlen(fs->fs_path) + 1);
+    fs->fs_path = NULL;
+}
+
+/* Whether a locked directory is empty: 0, -ENOTEMPTY or an error of
+ * fs_getdents. A server that lies makes only few requests. */
+static int check_empty(struct inode *dir)
+{
+    uint32_t entries[32]; /* holds "." and ".." and any third */
+    uint32_t offset = 0;
+
+    inode_assert_locked(dir);
+    for (int i = 0; i < 3; i++) {
+        ssize_t n = dir->inode_fs->fs_ops->fs_getdents(dir, &offset, entries,
+                                                       sizeof(entries));
+
+        if (n <= 0)
+            return (int)n;
+        for (size_t at = 0; at < (size_t)n;) {
+            const struct dirent *d = (const void *)((char *)entries + at);
+
+            if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0)
+                return -ENOTEMPTY;
+            at += d->d_reclen;
+        }
+    }
+    return -ENOTEMPTY;
+}
+
+/* Mounts `fs`, which has all it needs, on `dir`. While `dir` is locked, it can
+ * be neither removed nor replaced. */
+static int cover(struct fs *fs, struct inode *dir)
+{
+    int r = inode_lock(dir);
+
+    if (r < 0)
+        return r;
+    if (dir->inode_mounted != NULL)
+        r = -EBUSY;
+    else if (dir->inode_nlink == 0)
+        r = -ENOENT;
+    else if (fs->fs_owner != 0)
+        r = check_empty(dir);
+    if (r == 0) {
+        spin_lock(&mount_lock);
+        fs->fs_covers = inode_ref(dir);
+        dir->inode_mounted = fs;
+        insert_mount(fs);
+        spin_unlock(&mount_lock);
+    }
+    inode_unlock(dir);
+    return r;
+}
+
+/* The directory may have been renamed before it was covered. By now another
+ * task may have unmounted it. */
+static void update_path(struct fs *fs, struct inode *dir)
+{
+    char *path, *old;
+
+    if (copy_path(dir, &path) < 0)
+        return;
+    spin_lock(&mount_lock);
+    old = path;
+    if (dir->inode_mounted == fs) {
+        old = fs->fs_path;
+        fs->fs_path = path;
+    }
+    spin_unlock(&mount_lock);
+    kmem_free(old, strlen(old) + 1);
+}
+
+static int mount(struct fs *fs, struct inode *dir)
+{
+    int r = copy_path(dir, &fs->fs_path);
+
+    if (r < 0)
+        return r;
+    if (fs->fs_id == 0)
+        fs->fs_id = fs_new_id();
+    fs->fs_ended = false;
+    r = inode_get(fs, fs->fs_root, &fs->fs_root_inode);
+    if (r == 0) {
+        r = cover(fs, dir);
+        if (r < 0)
+            inode_put(fs->fs_root_inode);
+    }
+    if (r < 0)
+        free_path(fs);
+    else
+        update_path(fs, dir);
+    return r;
+}
+
+static void refund(const struct fs *fs)
+{
+    session_refund(fs->fs_session, SESSION_MOUNTS, 1);
+}
+
+int fs_mount(struct fs *fs, struct inode *dir)
+{
+    int r;
+
+    if (dir->inode_type != FILE_DIRECTORY)
+        return -ENOTDIR;
+    if (fs->fs_covers != NULL || dir->inode_number == dir->inode_fs->fs_root)
+        return -EBUSY;
+    if (!session_charge(session_self(), SESSION_MOUNTS, 1))
+        return -ENOSPC;
+    fs->fs_session = session_self();
+    fs->fs_owner = session_number(session_self());
+    r = mount(fs, dir);
+    if (r < 0)
+        refund(fs);
+    return r;
+}
+
+bool fs_may_change(const struct fs *fs)
+{
+    uint32_t session = session_number(session_self());
+
+    return session == 0 || session == fs->fs_owner;
+}
+
+/* ---- unmounting --------------------------------------------------------- */
+
+/* From here on no path leads into it. Returns the directory that it covered. */
+static struct inode *detach(struct fs *fs)
+{
+    struct inode *dir = fs->fs_covers;
+
+    spin_assert_held(&mount_lock);
+    list_remove(&fs->fs_link);
+    dir->inode_mounted = NULL;
+    fs->fs_covers = NULL;
+    return dir;
+}
+
+/* Drops what a mount holds; the caller has a reference to the root. */
+static void end_mount(struct fs *fs, struct inode *dir)
+{
+    inode_end(fs);
+    inode_put(fs->fs_root_inode);
+    inode_put(dir);
+    free_path(fs);
+    refund(fs);
+}
+
+/* The references are those of the mount and of the caller. An inode that
+ * another task has used since the flush counts as in use. */
+int fs_unmount(struct inode *root)
+{
+    struct fs *fs = root->inode_fs;
+    struct inode *dir = NULL;
+    int r = 0;
+
+    inode_flush(fs);
+    spin_lock(&mount_lock);
+    if (fs->fs_covers == NULL)
+        r = -EINVAL;
+    else if (!inode_only_root(root, 2))
+        r = -EBUSY;
+    else
+        dir = detach(fs);
+    spin_unlock(&mount_lock);
+    if (r == 0)
+        end_mount(fs, dir);
+    return r;
+}
+
+int fs_unmount_forced(struct inode *root)
+{
+    struct fs *fs = root->inode_fs;
+    struct inode *dir = NULL;
+
+    spin_lock(&mount_lock);
+    if (fs->fs_covers != NULL && fs->fs_ops->fs_free != NULL)
+        dir = detach(fs);
+    spin_unlock(&mount_lock);
+    if (dir == NULL)
+        return -EINVAL;
+    end_mount(fs, dir);
+    return 0;
+}
+
+/* ---- what is mounted where ---------------------------------------------- */
+
+/* All take their references under the lock: while a file system is in the list,
+ * it has its root and its covered directory. */
+
+struct inode *fs_mounted_on(const struct inode *dir)
+{
+    struct inode *root = NULL;
+
+    spin_lock(&mount_lock);
+    if (dir->inode_mounted != NULL)
+        root = inode_ref(dir->inode_mounted->fs_root_inode);
+    spin_unlock(&mount_lock);
+    return root;
+}
+
+struct inode *fs_covered_by(const struct fs *fs)
+{
+    struct inode *dir = NULL;
+
+    spin_lock(&mount_lock);
+    if (fs->fs_covers != NULL)
+        dir = inode_ref(fs->fs_covers);
+    spin_unlock(&mount_lock);
+    return dir;
+}
+
+struct inode *fs_find_mount(const char *path)
+{
+    struct inode *root = NULL;
+
+    spin_lock(&mount_lock);
+    for (struct list *l = mounts.prev; root == NULL && l != &mounts;
+         l = l->prev) {
+        const struct fs *fs = list_entry(l, struct fs, fs_link);
+
+        if (strcmp(fs->fs_path, path) == 0)
+            root = inode_ref(fs->fs_root_inode);
+    }
+    spin_unlock(&mount_lock);
+    return root;
+}
+
+struct fs *fs_next(uint32_t after, char *path, struct inode **root)
 {
     struct fs *found = NULL;
 
-    *on = *root = NULL;
     spin_lock(&mount_lock);
     list_for_each (l, &mounts) {
         struct fs *fs = list_entry(l, struct fs, fs_link);
 
         if (fs->fs_id <= after)
             continue;
-        if (fs->fs_covers != NULL)
-            *on = inode_ref(fs->fs_covers);
-        if (fs->fs_root_inode != NULL)
-            *root = inode_ref(fs->fs_root_inode);
+        *root = inode_ref(fs->fs_root_inode);
+        if (path != NULL)
+            strlcpy(path, fs->fs_path, PATH_MAX);
         found = fs;
         break;
     }
     spin_unlock(&mount_lock);
     return found;
-}
-
-int fs_mount(struct fs *fs, struct inode *dir)
-{
-    int r = 0;
-
-    if (dir->inode_type != FILE_DIRECTORY)
-        return -ENOTDIR;
-    if (fs->fs_covers != NULL || dir->inode_number == dir->inode_fs->fs_root)
-        return -EBUSY;
-    inode_lock(dir);
-    if (dir->inode_mounted != NULL)
-        r = -EBUSY;
-    else if (dir->inode_nlink == 0)
-        r = -ENOENT;
-    if (r == 0) {
-        if (fs->fs_id == 0)
-            fs->fs_id = fs_new_id();
-        fs->fs_covers = inode_ref(dir);
-        dir->inode_mounted = fs;
-        insert_mount(fs);
-    }
-    inode_unlock(dir);
-    return r;
-}
-
-/* While the covered directory is locked, no path walk can enter. */
-int fs_unmount(struct inode *root, uint32_t refs)
-{
-    struct fs *fs = root->inode_fs;
-    struct inode *dir = fs->fs_covers;
-    bool idle;
-
-    if (dir == NULL)
-        return -EINVAL;
-    inode_lock(dir);
-    remove_mount(fs);
-    idle = inode_only_root(root, refs);
-    if (idle) {
-        dir->inode_mounted = NULL;
-        fs->fs_covers = NULL;
-    } else {
-        insert_mount(fs);
-    }
-    inode_unlock(dir);
-    if (!idle)
-        return -EBUSY;
-    inode_put(dir);
-    return 0;
 }
 
 /* ---- all file systems --------------------------------------------------- */
@@ -135,19 +325,18 @@ int fs_stat(struct fs *fs, struct fs_stat *out)
 
 int fs_sync_all(void)
 {
-    struct inode *on, *root;
+    struct inode *root;
     uint32_t last = 0;
     struct fs *fs;
     int first = 0;
 
-    while ((fs = fs_next(last, &on, &root)) != NULL) {
+    while ((fs = fs_next(last, NULL, &root)) != NULL) {
         int r = 0;
 
         last = fs->fs_id;
-        if (fs->fs_ops->fs_sync != NULL && root != NULL)
+        if (fs->fs_ops->fs_sync != NULL)
             r = fs->fs_ops->fs_sync(fs, NULL);
         inode_put(root);
-        inode_put(on);
         if (first == 0)
             first = r;
     }
@@ -159,14 +348,17 @@ int fs_sync_all(void)
 /* The root directory stays in use while the kernel runs. */
 static void make_root(const void *start, size_t size, unsigned *broken)
 {
-    struct inode *root;
+    static char path[] = "/";
 
     ramfs.fs_id = fs_new_id();
+    ramfs.fs_path = path;
     *broken = ustar_unpack(start, size, ramfs_root());
-    if (inode_get(&ramfs, ramfs.fs_root, &root) < 0)
+    if (inode_get(&ramfs, ramfs.fs_root, &ramfs.fs_root_inode) < 0)
         panic("not enough memory for the root directory");
-    path_set_root(root);
+    path_set_root(ramfs.fs_root_inode);
+    spin_lock(&mount_lock);
     insert_mount(&ramfs);
+    spin_unlock(&mount_lock);
 }
 
 static void must(const char *path, int r)

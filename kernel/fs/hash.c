@@ -4,7 +4,10 @@
  */
 #include "kernel/fs/hash.h"
 #include "kernel/task/cache.h"
+#include "kernel/x86/cpu.h"
 #include "mm/kmem.h"
+
+uint32_t hash_key;
 
 static struct kmem_cache *segment_cache;
 
@@ -16,8 +19,10 @@ static void segment_ctor(void *obj, size_t size)
         bucket[i] = NULL;
 }
 
+/* The key is the time since power-on, whose bits the factor spreads. */
 void hash_cache_init(void)
 {
+    hash_key = (uint32_t)rdtsc() * 0x9e3779b1u | 1;
     segment_cache = cache_create(
         "hash_segment", HASH_SEGMENT_BUCKETS * sizeof(struct hash_link *), 0,
         segment_ctor, NULL);

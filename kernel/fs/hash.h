@@ -16,6 +16,10 @@
  * The table's owner guards it with a spin lock. Segments are allocated and
  * freed without that lock, in hash_extend and hash_trim. If there is no memory
  * for a segment, chains become longer; there is no error.
+ *
+ * Programs choose what is hashed: names, and numbers of files. So that they
+ * cannot choose many of one hash, hashes depend on a key that is chosen at
+ * boot.
  */
 #pragma once
 
@@ -36,7 +40,21 @@ struct hash {
     struct hash_link **hash_segment[HASH_SEGMENTS];
 };
 
-/* Creates the cache of segments; initializes an empty table. Boot only. */
+/* Odd, and the same until the next boot. */
+extern uint32_t hash_key;
+
+/* The hash of all words so far (at first hash_key) and of one more. The low
+ * half of the product alone would not do: bit 31 of a word flips its bit 31
+ * with every key, and the next word can flip it back. */
+static inline uint32_t hash_mix(uint32_t hash, uint32_t word)
+{
+    uint64_t product = (uint64_t)(hash ^ word) * hash_key;
+
+    return (uint32_t)product ^ (uint32_t)(product >> 32);
+}
+
+/* Chooses the key and creates the cache of segments; initializes an empty
+ * table. Boot only. */
 void hash_cache_init(void);
 void hash_init(struct hash *h);
 

@@ -54,9 +54,12 @@ struct inode *inode_blank(void)
     return kmem_cache_alloc(inode_cache, KM_NOSLEEP);
 }
 
-void inode_blank_free(struct inode *blank)
+void inode_free(struct inode *inode)
 {
-    kmem_cache_free(inode_cache, blank);
+    inode->inode_state = INODE_NEW;
+    inode->inode_data = NULL;
+    inode->inode_sealed = false;
+    kmem_cache_free(inode_cache, inode);
 }
 
 /* Directories come before other files in the order of locks. */
@@ -74,9 +77,7 @@ static void set_rank(struct inode *inode UNUSED)
 
 static uint32_t hash_of(const struct fs *fs, uint32_t number)
 {
-    uint32_t hash = (number ^ fs->fs_id << 24) * 0x9e3779b1u;
-
-    return hash ^ hash >> 16;
+    return hash_mix(hash_mix(hash_key, fs->fs_id), number);
 }
 
 /* The inode in the table, or NULL. */
@@ -148,17 +149,20 @@ static struct inode *find_or_insert(struct fs *fs, uint32_t number,
     return inode;
 }
 
-/* Waits until an inode has been read. False: reading failed. */
-static bool is_ready(struct inode *inode)
+/* Waits until an inode has been read. 0; -EAGAIN if reading failed, another
+ * error if the wait did. */
+static int wait_until_read(struct inode *inode)
 {
+    int error = 0;
+
     if (likely(__atomic_load_n(&inode->inode_state, __ATOMIC_ACQUIRE) ==
                INODE_READY))
-        return true;
+        return 0;
     spin_lock(&sched_lock);
-    while (inode->inode_state == INODE_NEW)
-        wait_queue_block(&reading, false, 0);
+    while (error == 0 && inode->inode_state == INODE_NEW)
+        error = wait_queue_block_killable(&reading);
     spin_unlock(&sched_lock);
-    return inode->inode_state == INODE_READY;
+    return error == 0 && inode->inode_state != INODE_READY ? -EAGAIN : error;
 }
 
 /* Has the file system fill in an inode just inserted. */
@@ -176,7 +180,7 @@ static int read_new(struct inode *inode)
     set_rank(inode);
     __atomic_store_n(&inode->inode_state, r < 0 ? INODE_FAILED : INODE_READY,
                      __ATOMIC_RELEASE);
-    wait_queue_wake(&reading, UINT32_MAX);
+    wait_queue_wake_all(&reading);
     if (r < 0)
         inode_put(inode);
     return r;
@@ -185,27 +189,25 @@ static int read_new(struct inode *inode)
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out)
 {
-    struct inode *inode;
+    int error = -EAGAIN;
 
-    for (;;) {
-        inode = find_or_insert(fs, number, blank);
-        if (inode == NULL) {
+    while (error == -EAGAIN) {
+        *out = find_or_insert(fs, number, blank);
+        if (*out == NULL) {
             blank = inode_blank();
             if (blank == NULL)
                 return -ENOMEM;
-        } else if (inode == blank) {
-            *out = inode;
-            return read_new(inode);
-        } else if (is_ready(inode)) {
-            break;
+        } else if (*out == blank) {
+            return read_new(blank);
         } else {
-            inode_put(inode);
+            error = wait_until_read(*out);
+            if (error != 0)
+                inode_put(*out);
         }
     }
     if (blank != NULL)
-        inode_blank_free(blank);
-    *out = inode;
-    return 0;
+        inode_free(blank);
+    return error;
 }
 
 int inode_get(struct fs *fs, uint32_t number, struct inode **out)
@@ -223,22 +225,33 @@ struct inode *inode_ref(struct inode *inode)
     return inode;
 }
 
+/* A file system has one inode less. The last inode of one that has been
+ * unmounted frees it. */
+static void uncount(struct fs *fs)
+{
+    bool last;
+
+    spin_lock(&inode_list_lock);
+    last = --fs->fs_inodes == 0 && fs->fs_ended;
+    spin_unlock(&inode_list_lock);
+    if (last && fs->fs_ops->fs_free != NULL)
+        fs->fs_ops->fs_free(fs);
+}
+
 /* Evicts and frees an inode that is no longer in the table or the list. Its
- * file system cannot be unmounted before this is done. */
+ * file system lives until this is done. */
 static void evict(struct inode *inode)
 {
     struct fs *fs = inode->inode_fs;
+    const struct fs_ops *ops = fs->fs_ops;
+    bool kept = false;
 
     hash_trim(&inode_table, &inode_list_lock);
-    if (inode->inode_state == INODE_READY && fs->fs_ops->fs_evict != NULL)
-        fs->fs_ops->fs_evict(inode);
-    spin_lock(&inode_list_lock);
-    fs->fs_inodes--;
-    spin_unlock(&inode_list_lock);
-    inode->inode_state = INODE_NEW;
-    inode->inode_data = NULL;
-    inode->inode_sealed = false;
-    kmem_cache_free(inode_cache, inode);
+    if (inode->inode_state == INODE_READY && ops->fs_evict != NULL)
+        kept = ops->fs_evict(inode);
+    if (!kept)
+        inode_free(inode);
+    uncount(fs);
 }
 
 void inode_put(struct inode *inode)
@@ -249,7 +262,8 @@ void inode_put(struct inode *inode)
         return;
     spin_lock(&inode_list_lock);
     if (--inode->inode_refs == 0) {
-        gone = inode->inode_state >= INODE_FAILED || inode->inode_nlink == 0;
+        gone = inode->inode_state >= INODE_FAILED || inode->inode_nlink == 0 ||
+               inode->inode_fs->fs_ended;
         if (!gone) {
             list_insert_before(&inode_lru, &inode->inode_lru_link);
             totals.total_unused++;
@@ -311,14 +325,22 @@ bool inode_flush(struct fs *fs)
 
 bool inode_only_root(struct inode *root, uint32_t refs)
 {
-    struct fs *fs = root->inode_fs;
     bool alone;
 
-    inode_flush(fs);
     spin_lock(&inode_list_lock);
-    alone = fs->fs_inodes == 1 && root->inode_refs == refs;
+    alone = root->inode_fs->fs_inodes == 1 && root->inode_refs == refs;
     spin_unlock(&inode_list_lock);
     return alone;
+}
+
+void inode_end(struct fs *fs)
+{
+    spin_lock(&inode_list_lock);
+    fs->fs_ended = true;
+    fs->fs_inodes++; /* it lives until here */
+    spin_unlock(&inode_list_lock);
+    inode_flush(fs);
+    uncount(fs);
 }
 
 /* Those of one chain. */
@@ -359,7 +381,9 @@ ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
     r = inode_enter(inode);
     if (r < 0)
         return r;
-    inode_lock(inode);
+    r = inode_lock(inode);
+    if (r < 0)
+        return r;
     r = ops->fs_read(inode, offset, buf, n);
     inode_unlock(inode);
     return r;
@@ -454,6 +478,8 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
     if (inode->inode_mounted != NULL &&
         inode->inode_mounted->fs_covers != inode)
         return "inode: covered by a file system that covers another";
+    if (inode->inode_mounted != NULL && inode->inode_nlink == 0)
+        return "inode: a file system is mounted on a removed directory";
     return NULL;
 }
 

@@ -25,6 +25,7 @@
 struct file;
 struct fs;
 struct inode;
+struct session;
 
 /*
  * Operations of a file system. All return 0 or a negative error; NULL means not
@@ -71,8 +72,9 @@ struct fs_ops {
                            size_t n);
     /* The inode is dropped: because its file has no link (inode_nlink is 0:
      * free its contents), or only from memory. Not locked. Called under memory
-     * pressure too: may not allocate or sleep. May be NULL. */
-    void (*fs_evict)(struct inode *inode);
+     * pressure too: may not allocate or sleep. Returns true to keep the object,
+     * for inode_free later. May be NULL. */
+    bool (*fs_evict)(struct inode *inode);
     /* `f` is being opened from the inode, as a file or directory: may give it
      * operations and data of its own (kernel/fs/file.h). Not locked. May be
      * NULL. */
@@ -86,24 +88,36 @@ struct fs_ops {
      * file system, are on disk. NULL: there is no disk. */
     int (*fs_sync)(struct fs *fs, struct inode *inode);
     /* Whether the running task may wait for this file system: 0, or -EDEADLK,
-     * -EIO. Called before an inode is locked. NULL: always. */
+     * -EIO, -EXDEV. Called before an inode is locked. NULL: always. */
     int (*fs_enter)(struct fs *fs);
+    /* The file system has been unmounted and its last inode has been dropped:
+     * frees it. May not sleep. NULL: it is static, and cannot be unmounted by
+     * force. */
+    void (*fs_free)(struct fs *fs);
 };
 
 struct fs {
     const struct fs_ops *fs_ops;
     const char *fs_name; /* "ram", "proc" */
     uint32_t fs_id;
-    uint32_t fs_root;            /* number of the root directory */
-    struct inode *fs_covers;     /* directory it is mounted on, with a
-                                    reference; NULL: the root */
-    struct inode *fs_root_inode; /* its root, if it keeps a reference to it */
-    uint32_t fs_inodes;          /* in memory; by inode_list_lock */
+    uint32_t fs_root; /* number of the root directory */
+    /* While it is mounted; changed under mount_lock: */
+    struct inode *fs_covers;     /* the directory it is mounted on, with a
+                                    reference; NULL: the root, or not mounted */
+    struct inode *fs_root_inode; /* its root, with a reference */
+    char *fs_path;               /* of fs_covers, when it was mounted */
+    struct list fs_link;         /* in the list of mounts, by fs_id */
+    uint32_t fs_owner;           /* session of the task that mounted it; 0:
+                                    outside */
+    struct session *fs_session;  /* that session, charged with the mount */
+    /* By inode_list_lock: */
+    uint32_t fs_inodes; /* in memory */
+    bool fs_ended; /* unmounted: operations on its inodes return -EIO, and it is
+                      freed with the last of them */
     void *fs_data;
     /* While this is held, no directory moves, and at most one task locks two of
      * them. Taken before any inode is locked. */
     struct mutex fs_rename;
-    struct list fs_link; /* in the list of mounts, by fs_id */
 };
 
 #define FS_RENAME_INIT(fs)                                                     \
@@ -132,7 +146,8 @@ struct inode {
     uint32_t inode_size;
     uint32_t inode_nlink;     /* 0: the file is freed with its last reference */
     uint32_t inode_blocks;    /* 4 KiB units occupied, if there is fs_refresh */
-    struct fs *inode_mounted; /* a file system covers this directory */
+    struct fs *inode_mounted; /* a file system covers this directory; set with
+                                 mount_lock too, cleared with it alone */
     void *inode_data;         /* private to the file system */
 };
 
@@ -140,14 +155,14 @@ struct inode {
 void inode_init(void);
 
 /* *out: the inode of file `number`, with a reference. 0, -ENOMEM or an error of
- * fs_read_inode. May sleep. */
+ * fs_read_inode or inode_lock. May sleep. */
 int inode_get(struct fs *fs, uint32_t number, struct inode **out);
 
 /* The same in two steps, so that the second cannot fail for lack of memory: a
  * blank inode (NULL: no memory), then inode_get_with. inode_get_with frees the
- * blank if it is not needed; inode_blank_free frees one that is never used. */
+ * blank if it is not needed; inode_free frees one that is never used. */
 struct inode *inode_blank(void);
-void inode_blank_free(struct inode *blank);
+void inode_free(struct inode *inode);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
 
@@ -162,12 +177,15 @@ static inline void inode_seal(struct inode *inode)
 /* Adds a reference; the caller has one already. */
 struct inode *inode_ref(struct inode *inode);
 
-/* Drops a reference. NULL does nothing. May sleep. */
+/* Drops a reference. NULL does nothing. Never waits for a server. */
 void inode_put(struct inode *inode);
 
-static inline void inode_lock(struct inode *inode)
+/* The holder may wait for a server. 0, -EINTR or -EIO, as for any
+ * mutex_lock_killable. */
+__attribute__((warn_unused_result)) static inline int
+inode_lock(struct inode *inode)
 {
-    mutex_lock(&inode->inode_mutex);
+    return mutex_lock_killable(&inode->inode_mutex);
 }
 
 static inline void inode_unlock(struct inode *inode)
@@ -185,9 +203,13 @@ ssize_t inode_read(struct inode *inode, uint32_t offset, void *buf, size_t n);
  * sleeps. */
 bool inode_flush(struct fs *fs);
 
-/* Frees all unreferenced inodes of a file system. True if only its root is
- * left, with `refs` references. Never sleeps. */
+/* Whether only the root of a file system is in memory, with `refs`
+ * references. */
 bool inode_only_root(struct inode *root, uint32_t refs);
+
+/* Sets fs_ended and frees all unreferenced inodes; with the last inode, the
+ * file system. */
+void inode_end(struct fs *fs);
 
 /* Drops the files without a link of a file system: their inodes leave the table
  * and become INODE_GONE. Never sleeps. */
@@ -285,20 +307,40 @@ size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
 /* A number for a file system that has inodes before it is mounted. */
 uint32_t fs_new_id(void);
 
-/* Mounts a file system on the directory `dir` and takes a reference to it;
- * assigns fs_id if it is 0. -EBUSY (covered, or a root), -ENOTDIR, -ENOENT (it
- * has been removed). */
+/* Mounts a file system on the directory `dir` and takes a reference to it and
+ * to the root; assigns fs_id if it is 0. -EBUSY (covered, or a root), -ENOTDIR,
+ * -ENOENT (it has been removed), -ENOMEM, or an error of inode_get or path_of.
+ * In a session also -ENOTEMPTY, an error of fs_getdents, or -ENOSPC (too many
+ * mounts). May sleep. */
 int fs_mount(struct fs *fs, struct inode *dir);
 
-/* Unmounts the file system of `root`, its root. -EBUSY if another inode of it
- * is in use or covered, or if `root` has more than the caller's `refs`
- * references; -EINVAL if it is not mounted. */
-int fs_unmount(struct inode *root, uint32_t refs);
+/* Whether the running task may unmount it, or replace its server: it is outside
+ * sessions, or in the session that mounted it. */
+bool fs_may_change(const struct fs *fs);
+
+/* Unmounts the file system of `root`, its root, to which the caller has the
+ * only reference outside the mount. -EBUSY if `root` has another, or if another
+ * inode is in use or covered; -EINVAL if it is not mounted. */
+int fs_unmount(struct inode *root);
+
+/* The root of the file system mounted last on `path`, as fs_path says, with a
+ * reference; NULL: none. Nothing is looked up in any file system. */
+struct inode *fs_find_mount(const char *path);
+
+/* Unmounts the file system of `root` whatever uses it: operations on its inodes
+ * return -EIO, and it is freed with the last of them. -EINVAL if it is not
+ * mounted, or static. */
+int fs_unmount_forced(struct inode *root);
+
+/* The root of the file system that covers `dir`, and the directory that `fs`
+ * covers, each with a reference; NULL: none. */
+struct inode *fs_mounted_on(const struct inode *dir);
+struct inode *fs_covered_by(const struct fs *fs);
 
 /* The mounted file system with the lowest fs_id above `after`; NULL: no more.
- * *on gets the covered directory (NULL: the root), *root fs_root_inode, each
- * with a reference, which keeps it mounted. */
-struct fs *fs_next(uint32_t after, struct inode **on, struct inode **root);
+ * *root gets its root, with a reference, which keeps it in memory. `path` gets
+ * fs_path: PATH_MAX bytes, or NULL. */
+struct fs *fs_next(uint32_t after, char *path, struct inode **root);
 
 /* The result of statfs for a file system of which the caller uses an inode. May
  * sleep. */
@@ -309,7 +351,8 @@ int fs_stat(struct fs *fs, struct fs_stat *out);
 int fs_sync_all(void);
 
 /* Whether the running task, which may be a server, may wait for an inode's file
- * system. Call this before locking the inode. */
+ * system. Call this before locking the inode. No kernel task may wait for a
+ * server: -EXDEV. */
 static inline int inode_enter(const struct inode *inode)
 {
     struct fs *fs = inode->inode_fs;

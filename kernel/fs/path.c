@@ -48,23 +48,13 @@ int path_child(struct inode *dir, const char *name, struct inode **out)
 
 int path_descend(struct inode **at)
 {
+    struct inode *next;
     int r = 0;
 
-    while (r == 0 && unlikely((*at)->inode_mounted != NULL)) {
-        struct inode *next = NULL;
-        struct fs *fs;
-
-        inode_lock(*at);
-        fs = (*at)->inode_mounted;
-        if (fs != NULL)
-            r = inode_get(fs, fs->fs_root, &next);
-        inode_unlock(*at);
-        if (r < 0)
-            return r;
-        if (next != NULL) {
-            move(at, next);
-            r = inode_enter(next);
-        }
+    while (r == 0 && unlikely((*at)->inode_mounted != NULL) &&
+           (next = fs_mounted_on(*at)) != NULL) {
+        move(at, next);
+        r = inode_enter(next);
     }
     return r;
 }
@@ -74,8 +64,8 @@ static void ascend(struct inode **at)
 {
     struct inode *covered;
 
-    while (is_root(*at) && (covered = (*at)->inode_fs->fs_covers) != NULL)
-        move(at, inode_ref(covered));
+    while (is_root(*at) && (covered = fs_covered_by((*at)->inode_fs)) != NULL)
+        move(at, covered);
 }
 
 /* Moves *at, a directory, to its entry `name`. */
@@ -91,7 +81,9 @@ static int step(struct inode **at, const char *name)
         if (is_root(*at))
             return 0;
     }
-    inode_lock(*at);
+    r = inode_lock(*at);
+    if (r < 0)
+        return r;
     r = path_child(*at, name, &next);
     inode_unlock(*at);
     if (r < 0)
@@ -213,22 +205,27 @@ int path_parent(const char *path, struct inode *cwd, struct inode **dir,
 static int prepend(struct inode **at, char *buf, size_t *begin)
 {
     char name[NAME_MAX + 1];
+    struct inode *parent;
     size_t n;
-    int r = -ENOENT;
+    int r = inode_lock(*at);
 
-    inode_lock(*at);
-    if ((*at)->inode_nlink != 0)
-        r = (*at)->inode_fs->fs_ops->fs_name(*at, name);
+    if (r < 0)
+        return r;
+    r = (*at)->inode_nlink == 0 ? -ENOENT
+                                : (*at)->inode_fs->fs_ops->fs_name(*at, name);
+    if (r == 0)
+        r = path_child(*at, "..", &parent);
     inode_unlock(*at);
     if (r < 0)
         return r;
+    move(at, parent);
     n = strlen(name);
     if (*begin < n + 1)
         return -ERANGE;
     *begin -= n + 1;
     buf[*begin] = '/';
     memcpy(buf + *begin + 1, name, n);
-    return step(at, "..");
+    return 0;
 }
 
 /* The same for all directories up to the root of the file system. No directory
@@ -238,9 +235,10 @@ static int prepend_all(struct inode **at, char *buf, size_t *begin)
     struct mutex *still = &(*at)->inode_fs->fs_rename;
     int r = inode_enter(*at);
 
+    if (r == 0)
+        r = mutex_lock_killable(still);
     if (r < 0)
         return r;
-    mutex_lock(still);
     while (r == 0 && !is_root(*at))
         r = prepend(at, buf, begin);
     mutex_unlock(still);
@@ -259,7 +257,9 @@ int path_of(struct inode *dir, char *buf, size_t size)
         buf[begin] = '\0';
     for (; r == 0; r = prepend_all(&at, buf, &begin)) {
         ascend(&at);
-        if (is_root(at))
+        if (at->inode_fs->fs_ended)
+            r = -ENOENT;
+        if (r < 0 || is_root(at))
             break;
     }
     inode_put(at);

@@ -16,6 +16,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/grant.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
 #include "kernel/vm/user.h"
@@ -153,10 +154,13 @@ const char *proc_state(enum task_state state)
 
 static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
 {
-    out(to, "%5d %5d %5d %-7s %3u %-6s %7llu %8llu %-13s %s\n",
-        (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
+    char session[12] = "-";
+
+    if (st->stat_program)
+        snprintf(session, sizeof(session), "%u", (unsigned)st->stat_session);
+    out(to, "%5d %5d %5d %4s %-7s %3u %7llu %8llu %-13s %s\n",
+        (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group, session,
         proc_state(st->stat_state), st->stat_priority,
-        st->stat_user ? "user" : "kernel",
         (unsigned long long)st->stat_ticks * (1000 / TIMER_HZ),
         (unsigned long long)st->stat_switches,
         st->stat_waits_for != NULL ? st->stat_waits_for : "-", st->stat_name);
@@ -168,9 +172,8 @@ void proc_tasks(proc_print_t *out, void *to)
     pid_t last = -1;
     size_t n;
 
-    out(to, "%5s %5s %5s %-7s %3s %-6s %7s %8s %-13s %s\n", "PID", "PPID",
-        "GRP", "STATE", "PRI", "KIND", "CPU(ms)", "SWITCHES", "WAITS-FOR",
-        "NAME");
+    out(to, "%5s %5s %5s %4s %-7s %3s %7s %8s %-13s %s\n", "PID", "PPID", "GRP",
+        "SES", "STATE", "PRI", "CPU(ms)", "SWITCHES", "WAITS-FOR", "NAME");
     while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
         for (size_t i = 0; i < n; i++)
             tasks_row(out, to, &st[i]);
@@ -181,6 +184,38 @@ void proc_tasks(proc_print_t *out, void *to)
 static void write_tasks(struct text **t)
 {
     proc_tasks(print, t);
+}
+
+static void sessions_row(proc_print_t *out, void *to, const char *name,
+                         const uint32_t *used, bool json)
+{
+    out(to,
+        json ? "{\"session\":%s,\"tasks\":%u,\"pages\":%u,\"regions\":%u,"
+               "\"files\":%u,\"ports\":%u,\"mounts\":%u}\n"
+             : "%5s %8u %8u %8u %8u %8u %6u\n",
+        name, (unsigned)used[SESSION_TASKS], (unsigned)used[SESSION_PAGES],
+        (unsigned)used[SESSION_REGIONS], (unsigned)used[SESSION_FILES],
+        (unsigned)used[SESSION_PORTS], (unsigned)used[SESSION_MOUNTS]);
+}
+
+void proc_sessions(proc_print_t *out, void *to, bool json)
+{
+    struct session_stat st = {.stat_number = 0};
+    char name[12];
+
+    if (!json)
+        out(to, "%5s %8s %8s %8s %8s %8s %6s\n", "SES", "TASKS", "PAGES",
+            "REGIONS", "FILES", "PORTS", "MOUNTS");
+    sessions_row(out, to, json ? "0" : "most", session_limit, json);
+    while (session_stat(st.stat_number, &st)) {
+        snprintf(name, sizeof(name), "%u", (unsigned)st.stat_number);
+        sessions_row(out, to, name, st.stat_used, json);
+    }
+}
+
+static void write_sessions(struct text **t)
+{
+    proc_sessions(print, t, false);
 }
 
 static void write_uptime(struct text **t)
@@ -234,31 +269,19 @@ static void write_servers(struct text **t)
         servers_row(t, &st);
 }
 
-/* The path of the covered directory; `path` has PATH_MAX bytes. */
-static void mounts_row(struct text **t, const struct fs *fs, struct inode *on,
-                       char *path)
-{
-    if (on == NULL)
-        strlcpy(path, "/", PATH_MAX);
-    else if (path_of(on, path, PATH_MAX) < 0)
-        strlcpy(path, "?", PATH_MAX);
-    make_printable(path);
-    print(t, "%-8s %s\n", fs->fs_name, path);
-}
-
 static void write_mounts(struct text **t)
 {
     char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
-    struct inode *on, *root;
+    struct inode *root;
     const struct fs *fs;
     uint32_t last = 0;
 
     print(t, "%-8s %s\n", "fs", "on");
-    while (path != NULL && (fs = fs_next(last, &on, &root)) != NULL) {
+    while (path != NULL && (fs = fs_next(last, path, &root)) != NULL) {
         last = fs->fs_id;
-        mounts_row(t, fs, on, path);
+        make_printable(path);
+        print(t, "%-8s %s\n", fs->fs_name, path);
         inode_put(root);
-        inode_put(on);
     }
     if (path != NULL)
         kmem_free(path, PATH_MAX);
@@ -268,10 +291,11 @@ static const struct proc_file {
     const char *proc_name;
     void (*proc_write)(struct text **t);
 } files[] = {
-    {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
-    {"meminfo", write_meminfo}, {"tasks", write_tasks},
-    {"mounts", write_mounts},   {"uptime", write_uptime},
-    {"servers", write_servers}, {"caches", write_caches},
+    {"kmastat", write_kmastat},   {"buddyinfo", write_buddyinfo},
+    {"meminfo", write_meminfo},   {"tasks", write_tasks},
+    {"mounts", write_mounts},     {"uptime", write_uptime},
+    {"servers", write_servers},   {"caches", write_caches},
+    {"sessions", write_sessions},
 };
 
 /* ---- open files --------------------------------------------------------- */
@@ -279,9 +303,10 @@ static const struct proc_file {
 static ssize_t text_read(struct file *f, void *buf, size_t n)
 {
     const struct text *t = f->file_data;
-    ssize_t done = 0;
+    ssize_t done = inode_lock(f->file_inode);
 
-    inode_lock(f->file_inode);
+    if (done < 0)
+        return done;
     if (f->file_offset < t->text_len) {
         n = MIN(n, t->text_len - f->file_offset);
         done = user_copy(buf, t->text + f->file_offset, n);

@@ -14,6 +14,9 @@ typedef void proc_print_t(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Prints what the kernel shell's command `ps` prints. */
 void proc_tasks(proc_print_t *print, void *to);
 
+/* Prints what the kernel shell's command `sessions` prints. */
+void proc_sessions(proc_print_t *print, void *to, bool json);
+
 /* "ready", "running", "blocked" or "ended". */
 const char *proc_state(enum task_state state);
 

@@ -6,7 +6,7 @@
  * same time in a directory of ten entries and of ten thousand. They are also in
  * a list per directory in the order of their cookies. Cookies only grow, so a
  * getdents position stays valid whatever is removed. An operation on a
- * directory holds its inode's mutex; ramfs_lock guards the table, which all
+ * directory holds its inode's mutex; ramfs_lock guards the tables, which all
  * directories share.
  */
 #include "kernel/fs/ramfs.h"
@@ -14,43 +14,90 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
-#include "kernel/x86/paging.h"
 #include "kernel/task/cache.h"
+#include "kernel/task/session.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
 #include "mm/page_stat.h"
 
 #define RAMFS_LOCK_RANK 6
-#define NUMBER_SHIFT    3 /* objects are aligned to 8 bytes */
 #define FIRST_COOKIE    2 /* "." is 0 and ".." is 1 */
 
 struct spinlock ramfs_lock = SPINLOCK_INIT("ramfs", RAMFS_LOCK_RANK);
+uint32_t ramfs_last_number;
+
+static struct hash nodes;
 static struct hash entries;
 static struct kmem_cache *node_cache;
 static struct kmem_cache *entry_cache;
 
 /* ---- nodes -------------------------------------------------------------- */
 
-static uint32_t number_of(const struct ramfs_node *node)
+/* The node of that number, or NULL. */
+static struct ramfs_node *find_node(uint32_t number)
 {
-    return ((uintptr_t)node - KERNEL_BASE) >> NUMBER_SHIFT;
+    struct hash_link *l = *hash_bucket(&nodes, hash_mix(hash_key, number));
+
+    spin_assert_held(&ramfs_lock);
+    for (; l != NULL; l = l->link_next) {
+        struct ramfs_node *node =
+            container_of(l, struct ramfs_node, node_hash_link);
+
+        if (node->node_number == number)
+            return node;
+    }
+    return NULL;
 }
 
-/* NULL: no memory. Without links yet. */
-static struct ramfs_node *node_create(enum file_type type, uint32_t device)
+/* Gives a new node a number that is not 0 and no other's. */
+static void number_node(struct ramfs_node *node)
 {
-    struct ramfs_node *node = kmem_cache_alloc(node_cache, KM_NOSLEEP);
+    spin_lock(&ramfs_lock);
+    do
+        ramfs_last_number++;
+    while (ramfs_last_number == 0 || find_node(ramfs_last_number) != NULL);
+    node->node_number = ramfs_last_number;
+    node->node_hash_link.link_hash = hash_mix(hash_key, node->node_number);
+    hash_insert(&nodes, &node->node_hash_link);
+    spin_unlock(&ramfs_lock);
+    hash_extend(&nodes, &ramfs_lock);
+}
 
-    if (node == NULL)
-        return NULL;
+static void node_free(struct ramfs_node *node)
+{
+    spin_lock(&ramfs_lock);
+    hash_remove(&nodes, &node->node_hash_link);
+    spin_unlock(&ramfs_lock);
+    hash_trim(&nodes, &ramfs_lock);
+    session_refund_number(node->node_session, SESSION_FILES, 1);
+    kmem_cache_free(node_cache, node);
+}
+
+/* A node without links yet, charged to the running task's session. 0, -ENOSPC
+ * (the session may have no more), -ENOMEM. */
+static int node_create(enum file_type type, uint32_t device,
+                       struct ramfs_node **out)
+{
+    struct ramfs_node *node;
+
+    if (!session_charge(session_self(), SESSION_FILES, 1))
+        return -ENOSPC;
+    node = kmem_cache_alloc(node_cache, KM_NOSLEEP);
+    if (node == NULL) {
+        session_refund(session_self(), SESSION_FILES, 1);
+        return -ENOMEM;
+    }
     *node = (struct ramfs_node){.node_type = (uint8_t)type};
+    node->node_session = session_number(session_self());
     if (type == FILE_DIRECTORY) {
         list_init(&node->dir_entries);
         node->dir_cookie = FIRST_COOKIE;
     } else if (type == FILE_DEVICE) {
         node->node_device = device;
     }
-    return node;
+    number_node(node);
+    *out = node;
+    return 0;
 }
 
 static bool is_dir(const struct ramfs_node *node)
@@ -62,22 +109,16 @@ static bool is_dir(const struct ramfs_node *node)
 
 typedef uint32_t word_t __attribute__((may_alias, aligned(1)));
 
-static inline uint32_t mix(uint32_t hash, uint32_t word)
-{
-    hash = (hash ^ word) * 0x9e3779b1u;
-    return hash ^ hash >> 15;
-}
-
 /* Of directory and name, a word at a time where possible. */
 static uint32_t hash_of(const struct ramfs_node *dir, const char *name,
                         size_t n)
 {
-    uint32_t hash = (uintptr_t)dir;
+    uint32_t hash = hash_mix(hash_key, dir->node_number);
 
     for (; n >= sizeof(word_t); n -= sizeof(word_t), name += sizeof(word_t))
-        hash = mix(hash, *(const word_t *)name);
+        hash = hash_mix(hash, *(const word_t *)name);
     for (; n > 0; n--, name++)
-        hash = mix(hash, (uint8_t)*name);
+        hash = hash_mix(hash, (uint8_t)*name);
     return hash;
 }
 
@@ -200,14 +241,16 @@ static void remove_entry(struct ramfs_entry *e)
 
 /* Creates a node with one entry. */
 static int add_node(struct ramfs_node *dir, const char *name, size_t n,
-                    struct ramfs_node *node)
+                    enum file_type type, uint32_t device,
+                    struct ramfs_node **out)
 {
-    int r = -ENOMEM;
+    int r = node_create(type, device, out);
 
-    if (node != NULL)
-        r = add_entry(dir, name, n, node);
-    if (node != NULL && r < 0)
-        kmem_cache_free(node_cache, node);
+    if (r < 0)
+        return r;
+    r = add_entry(dir, name, n, *out);
+    if (r < 0)
+        node_free(*out);
     return r;
 }
 
@@ -216,12 +259,10 @@ int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
 {
     const struct ramfs_entry *e = find(dir, name, n);
 
-    if (e != NULL) {
-        *out = e->entry_node;
-        return 0;
-    }
-    *out = node_create(type, 0);
-    return add_node(dir, name, n, *out);
+    if (e == NULL)
+        return add_node(dir, name, n, type, 0, out);
+    *out = e->entry_node;
+    return 0;
 }
 
 /* ---- operations --------------------------------------------------------- */
@@ -234,10 +275,11 @@ static void sync_links(struct inode *inode)
 
 static int ramfs_read_inode(struct inode *inode)
 {
-    struct ramfs_node *node =
-        (struct ramfs_node *)(KERNEL_BASE +
-                              (inode->inode_number << NUMBER_SHIFT));
+    struct ramfs_node *node;
 
+    spin_lock(&ramfs_lock);
+    node = find_node(inode->inode_number);
+    spin_unlock(&ramfs_lock);
     inode->inode_data = node;
     inode->inode_type = node->node_type;
     inode->inode_size = node->node_size;
@@ -257,7 +299,7 @@ static int ramfs_lookup(struct inode *dir, const char *name, uint32_t *ino)
                                    : ramfs_find(node, name, strlen(name));
     if (node == NULL)
         return -ENOENT;
-    *ino = number_of(node);
+    *ino = node->node_number;
     return 0;
 }
 
@@ -271,21 +313,23 @@ static int ramfs_create(struct inode *dir, const char *name,
                         enum file_type type, uint32_t device, uint32_t *ino)
 {
     struct ramfs_node *to = ramfs_node_of(dir);
-    struct ramfs_node *node = node_create(type, device);
-    int r = add_node(to, name, strlen(name), node);
+    struct ramfs_node *node;
+    int r = add_node(to, name, strlen(name), type, device, &node);
 
     if (r < 0)
         return r;
     sync_links(dir);
-    *ino = number_of(node);
+    *ino = node->node_number;
     return 0;
 }
 
 static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
-    struct ramfs_node *to = ramfs_node_of(dir);
-    int r = add_entry(to, name, strlen(name), ramfs_node_of(inode));
+    struct ramfs_node *node = ramfs_node_of(inode);
+    int r = -EMLINK;
 
+    if (node->node_nlink < RAMFS_LINK_MAX)
+        r = add_entry(ramfs_node_of(dir), name, strlen(name), node);
     sync_links(inode);
     return r;
 }
@@ -338,15 +382,16 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
 }
 
 /* Also called under memory pressure; nodes with a link stay. */
-static void ramfs_evict(struct inode *inode)
+static bool ramfs_evict(struct inode *inode)
 {
     struct ramfs_node *node = ramfs_node_of(inode);
 
     if (inode->inode_nlink != 0)
-        return;
+        return false;
     if (node->node_type == FILE_REGULAR)
         ramfs_file_free(node);
-    kmem_cache_free(node_cache, node);
+    node_free(node);
+    return false;
 }
 
 /* ---- getdents ----------------------------------------------------------- */
@@ -362,7 +407,7 @@ static int put_dirent(struct dent_buffer *b, const struct ramfs_node *node,
                       const char *name)
 {
     size_t size =
-        dirent_store(b->buf, b->room, number_of(node), node->node_type, name);
+        dirent_store(b->buf, b->room, node->node_number, node->node_type, name);
 
     b->buf += size;
     b->room -= size;
@@ -458,6 +503,7 @@ void ramfs_init(void)
 {
     struct ramfs_node *root;
 
+    hash_init(&nodes);
     hash_init(&entries);
     node_cache =
         cache_create("ramfs_node", sizeof(struct ramfs_node), 0, NULL, NULL);
@@ -472,7 +518,8 @@ void ramfs_init(void)
         .dir_parent = root,
     };
     list_init(&root->dir_entries);
-    ramfs.fs_root = number_of(root);
+    number_node(root);
+    ramfs.fs_root = root->node_number;
     ramfs.fs_data = root;
 }
 
@@ -514,6 +561,8 @@ static const char *verify_entry(const struct ramfs_entry *e)
         return "ramfs: hash does not match the name";
     if (node->node_nlink == 0)
         return "ramfs: an entry's file has no links";
+    if (find_node(node->node_number) != node)
+        return "ramfs: a file is not found by its number";
     if (node->node_type == FILE_REGULAR)
         return ramfs_file_verify(node);
     if (!is_dir(node))
@@ -530,7 +579,9 @@ const char *ramfs_verify(const char **where)
 
     snprintf(text, sizeof(text), "the root");
     spin_lock(&ramfs_lock);
-    wrong = hash_verify(&entries);
+    wrong = hash_verify(&nodes);
+    if (wrong == NULL)
+        wrong = hash_verify(&entries);
     if (wrong == NULL)
         wrong = verify_dir(ramfs_root());
     for (uint32_t i = 0; wrong == NULL && i < entries.hash_buckets; i++) {

@@ -8,13 +8,18 @@
  *                                  vector of ramfs_page, 4 KiB each, and
  *                                  for missing ones the archive's bytes
  *
- * A node's number is its offset in the direct map, in units of 8 bytes.
+ * Nodes are numbered in the order of their creation, and a second hash table
+ * finds them by number. Programs see numbers, so these are not addresses.
  */
 #pragma once
 
 #include "kernel/fs/inode.h"
 
 #define RAMFS_FILE_MAX MIB(64) /* bytes in one file */
+
+/* Names of one file: with so many it uses less than the page that its session
+ * is charged for it. */
+#define RAMFS_LINK_MAX 32u
 
 struct ramfs_entry {
     struct hash_link entry_hash_link; /* this and the next: by ramfs_lock */
@@ -27,9 +32,14 @@ struct ramfs_entry {
 
 /* Guarded by the mutex of its inode. */
 struct ramfs_node {
-    uint32_t node_nlink; /* 0: freed with its inode */
+    struct hash_link node_hash_link; /* by ramfs_lock */
+    uint32_t node_number;            /* never changes */
+    uint32_t node_nlink;             /* 0: freed with its inode */
     uint32_t node_size;
-    uint8_t node_type; /* enum file_type */
+    uint32_t node_session; /* number of the one that created it: charged with
+                              one of SESSION_FILES for node and names */
+    uint8_t node_type;     /* enum file_type */
+    uint16_t node_pages;   /* of its own, if it is a file */
     union {
         struct {
             struct list dir_entries;
@@ -41,7 +51,9 @@ struct ramfs_node {
             const uint8_t *file_data; /* bytes where no page is; then zeroes */
             uint32_t file_data_size;  /* at most node_size */
             uint32_t file_slots;
-            uint8_t **file_page; /* NULL: see above. Zero after node_size */
+            uint8_t **file_page;   /* NULL: see above. Zero after node_size */
+            uint32_t file_session; /* number of the session charged for its
+                                      pages: the one that added the last */
         };
         uint32_t node_device;
     };
@@ -49,11 +61,14 @@ struct ramfs_node {
 
 extern struct fs ramfs;
 
-/* Guards the table, links, directory lists and the page vector of each file.
- * They change only while the inode's mutex is held too. */
+/* The number given last. After UINT32_MAX comes the least that is free. */
+extern uint32_t ramfs_last_number;
+
+/* Guards the tables, links, directory lists and the page vector of each file.
+ * Links, lists and vectors change only while the inode's mutex is held too. */
 extern struct spinlock ramfs_lock;
 
-/* Creates caches, table and an empty root directory. Boot only. */
+/* Creates caches, tables and an empty root directory. Boot only. */
 void ramfs_init(void);
 
 static inline struct ramfs_node *ramfs_node_of(const struct inode *inode)

@@ -9,6 +9,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/ramfs.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/user.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
@@ -56,7 +57,7 @@ ssize_t ramfs_read(struct inode *inode, uint32_t offset, void *buf, size_t n)
     if (offset >= node->node_size)
         return 0;
     n = MIN(n, node->node_size - offset);
-    while (done < n) {
+    while (done < n && !task_killed()) {
         size_t part = n - done;
         char *to = (char *)buf + done;
         const uint8_t *from = bytes_at(node, offset + done, &part);
@@ -85,42 +86,98 @@ static void replace_vector(struct ramfs_node *node, uint8_t **vector,
     kmem_free(old, old_slots * sizeof(*old));
 }
 
+/* Of memory, for a vector of so many slots. */
+static uint32_t vector_pages(uint32_t slots)
+{
+    return slots / (PAGE_SIZE / sizeof(uint8_t *));
+}
+
+/* Charges the session of the running task for `n` more pages and, if it was not
+ * the last to add one, for all pages of the file. */
+static int charge(struct ramfs_node *node, uint32_t n)
+{
+    uint32_t own = session_number(session_self());
+    uint32_t moved = own == node->file_session
+                         ? 0
+                         : node->node_pages + vector_pages(node->file_slots);
+
+    if (!session_charge(session_self(), SESSION_FILES, moved + n))
+        return -ENOSPC;
+    if (moved != 0)
+        session_refund_number(node->file_session, SESSION_FILES, moved);
+    node->file_session = own;
+    return 0;
+}
+
+static void refund(const struct ramfs_node *node, uint32_t n)
+{
+    session_refund_number(node->file_session, SESSION_FILES, n);
+}
+
 /* Ensures that the vector has slot `i`. */
-static bool make_slot(struct ramfs_node *node, uint32_t i)
+static int make_slot(struct ramfs_node *node, uint32_t i)
 {
     uint32_t slots = MAX(node->file_slots, SLOTS_FIRST);
     uint8_t **vector;
+    uint32_t more;
+    int r;
 
     if (i < node->file_slots)
-        return true;
+        return 0;
     while (slots <= i)
         slots *= 2;
+    more = vector_pages(slots) - vector_pages(node->file_slots);
+    r = charge(node, more);
+    if (r < 0)
+        return r;
     vector = kmem_zalloc(slots * sizeof(*vector), KM_NOSLEEP);
-    if (vector == NULL)
-        return false;
+    if (vector == NULL) {
+        refund(node, more);
+        return -ENOMEM;
+    }
     memcpy(vector, node->file_page, node->file_slots * sizeof(*vector));
     replace_vector(node, vector, slots);
-    return true;
+    return 0;
 }
 
-/* A page with the contents at slot `i`, not yet in the vector. Left
- * uninitialized if a `whole` page will be overwritten. */
-static uint8_t *new_page(struct ramfs_node *node, uint32_t i, bool whole)
+/* Puts a page or NULL into the vector, and returns what was there. */
+static uint8_t *set_page(struct ramfs_node *node, uint32_t i, uint8_t *page)
+{
+    uint8_t *before;
+
+    spin_lock(&ramfs_lock);
+    before = node->file_page[i];
+    node->file_page[i] = page;
+    node->node_pages += (page != NULL) - (before != NULL);
+    spin_unlock(&ramfs_lock);
+    return before;
+}
+
+/* A page with the contents at slot `i`, charged but not yet in the vector. Left
+ * uninitialized if a `whole` page will be overwritten. 0, -ENOSPC, -ENOMEM. */
+static int new_page(struct ramfs_node *node, uint32_t i, bool whole,
+                    uint8_t **out)
 {
     uint32_t start = i << PAGE_SHIFT;
     uint32_t archived = 0;
-    uint8_t *page;
+    int r = make_slot(node, i);
 
-    if (!make_slot(node, i))
-        return NULL;
-    page = kmem_cache_alloc(page_cache, KM_NOSLEEP);
-    if (page == NULL || whole)
-        return page;
+    if (r == 0)
+        r = charge(node, 1);
+    if (r < 0)
+        return r;
+    *out = kmem_cache_alloc(page_cache, KM_NOSLEEP);
+    if (*out == NULL) {
+        refund(node, 1);
+        return -ENOMEM;
+    }
+    if (whole)
+        return 0;
     if (start < node->file_data_size)
         archived = MIN(node->file_data_size - start, PAGE_SIZE);
-    memcpy(page, node->file_data + start, archived);
-    memset(page + archived, 0, PAGE_SIZE - archived);
-    return page;
+    memcpy(*out, node->file_data + start, archived);
+    memset(*out + archived, 0, PAGE_SIZE - archived);
+    return 0;
 }
 
 /* After a failed write to [pos, pos + n) of a page: clears what it left after
@@ -148,21 +205,23 @@ static int write_part(struct inode *inode, uint32_t pos, const void *buf,
     uint32_t i = pos >> PAGE_SHIFT;
     uint8_t *page = page_at(node, i);
     bool fresh = page == NULL;
-    int r;
+    int r = 0;
 
     if (fresh)
-        page = new_page(node, i, n == PAGE_SIZE);
-    if (page == NULL)
-        return -ENOMEM;
+        r = new_page(node, i, n == PAGE_SIZE, &page);
+    if (r < 0)
+        return r;
     r = user_copy(page + (pos & PAGE_MASK), buf, n);
     if (r == 0 && pos + n > node->node_size)
         set_size(inode, pos + n);
-    if (r == 0 && fresh)
-        node->file_page[i] = page;
-    else if (r < 0 && fresh)
+    if (r == 0 && fresh) {
+        set_page(node, i, page);
+    } else if (r < 0 && fresh) {
         kmem_cache_free(page_cache, page);
-    else if (r < 0)
+        refund(node, 1);
+    } else if (r < 0) {
         clean_up(node, page, pos, n);
+    }
     return r;
 }
 
@@ -176,7 +235,7 @@ ssize_t ramfs_write(struct inode *inode, uint32_t offset, const void *buf,
     if (n != 0 && offset >= RAMFS_FILE_MAX)
         return -EFBIG;
     n = MIN(n, RAMFS_FILE_MAX - offset);
-    while (done < n) {
+    while (done < n && !task_killed()) {
         uint32_t pos = offset + done;
         size_t part = MIN(n - done, PAGE_SIZE - (pos & PAGE_MASK));
         int r = write_part(inode, pos, (const char *)buf + done, part);
@@ -193,13 +252,21 @@ ssize_t ramfs_write(struct inode *inode, uint32_t offset, const void *buf,
 /* Frees the pages from slot `first` on, and the vector if none is left. */
 static void free_pages(struct ramfs_node *node, uint32_t first)
 {
+    uint32_t freed = 0;
+
     for (uint32_t i = first; i < node->file_slots; i++) {
-        if (node->file_page[i] != NULL)
-            kmem_cache_free(page_cache, node->file_page[i]);
-        node->file_page[i] = NULL;
+        uint8_t *page = set_page(node, i, NULL);
+
+        if (page == NULL)
+            continue;
+        kmem_cache_free(page_cache, page);
+        freed++;
     }
-    if (first == 0)
+    if (first == 0) {
+        freed += vector_pages(node->file_slots);
         replace_vector(node, NULL, 0);
+    }
+    refund(node, freed);
 }
 
 int ramfs_truncate(struct inode *inode, uint32_t size)
@@ -238,6 +305,7 @@ void ramfs_file_free(struct ramfs_node *node)
 const char *ramfs_file_verify(const struct ramfs_node *node)
 {
     uint32_t pages = (node->node_size + PAGE_MASK) >> PAGE_SHIFT;
+    uint32_t charged = 0;
 
     if (node->node_size > RAMFS_FILE_MAX)
         return "ramfs: a file is larger than RAMFS_FILE_MAX";
@@ -246,5 +314,9 @@ const char *ramfs_file_verify(const struct ramfs_node *node)
     for (uint32_t i = pages; i < node->file_slots; i++)
         if (node->file_page[i] != NULL)
             return "ramfs: a page after the end of a file";
-    return NULL;
+    for (uint32_t i = 0; i < node->file_slots; i++)
+        charged += node->file_page[i] != NULL;
+    return charged == node->node_pages
+               ? NULL
+               : "ramfs: a file has another number of pages than was charged";
 }

@@ -1,11 +1,11 @@
 /*
  * The console for programs: its ownership, reading and writing.
  *
- * Ownership of the console changes in interrupts (Ctrl-\) and is therefore
- * tested with interrupts disabled, so that a test and the wait that follows are
- * one step, as in drivers/console.c. A mutex guards the line being typed. It is
- * not held while a task waits for a key, so several may wait, and each can be
- * killed.
+ * Ownership of the console changes in interrupts (Ctrl-\), under console_lock.
+ * A task reads an eventcount, tests the ownership or looks for a key, and waits
+ * for the eventcount to advance, so no event in between is lost. A mutex guards
+ * the line being typed. It is not held while a task waits for a key, so several
+ * may wait, and each can be killed.
  */
 #include "kernel/fs/tty.h"
 #include "drivers/console.h"
@@ -16,10 +16,11 @@
 #define CTRL_BACKSLASH 0x1c
 #define WRITE_MAX      256u /* bytes written in one piece */
 
-static struct wait_queue input = WAIT_QUEUE_INIT(input, "console-input");
-static struct wait_queue turn = WAIT_QUEUE_INIT(turn, "console");
+/* A key has arrived; programs have got the console. */
+static struct eventcount input = EVENTCOUNT_INIT(input, "console-input");
+static struct eventcount turn = EVENTCOUNT_INIT(turn, "console");
 
-/* Used with interrupts disabled. */
+/* Guarded by console_lock. */
 static bool programs;      /* programs own the console, not the shell */
 static struct task *shell; /* waits until programs release the console */
 static pid_t foreground;   /* the group that ^C ends, or 0 */
@@ -30,62 +31,84 @@ static struct tty_line line = {.tty_echo = console_echo};
 
 /* ---- waiting ------------------------------------------------------------ */
 
-static int block(struct wait_queue *q, bool interruptible)
+int tty_getkey(void)
 {
-    int result;
+    for (;;) {
+        uint32_t seen = eventcount_read(&input);
+        int key = console_trykey();
 
-    spin_lock(&sched_lock);
-    result = wait_queue_block(q, interruptible, 0);
-    spin_unlock(&sched_lock);
-    return result;
-}
-
-void tty_wait(void)
-{
-    block(&input, false);
+        if (key != KEY_NONE)
+            return key;
+        eventcount_wait(&input, seen, false);
+    }
 }
 
 void tty_wake(void)
 {
-    if (!list_empty(&input.wait_tasks))
-        wait_queue_wake(&input, UINT32_MAX);
+    eventcount_advance(&input);
+}
+
+static bool programs_own(void)
+{
+    bool own;
+
+    spin_lock(&console_lock);
+    own = programs;
+    spin_unlock(&console_lock);
+    return own;
+}
+
+/* What a program must wait for before it can read a key, or NULL. */
+static struct eventcount *missing(void)
+{
+    if (!programs_own())
+        return &turn;
+    return console_key_pending() ? NULL : &input;
 }
 
 /* Waits until a program has a key. 0 or -EINTR. */
 static int wait_for_key(void)
 {
-    uint32_t flags = irq_save();
     int error = 0;
 
-    while (error == 0 && !(programs && console_key_pending()))
-        error = block(programs ? &input : &turn, true);
-    irq_restore(flags);
+    while (error == 0) {
+        uint32_t seen_turn = eventcount_read(&turn);
+        uint32_t seen_input = eventcount_read(&input);
+        struct eventcount *e = missing();
+
+        if (e == NULL)
+            break;
+        error = eventcount_wait(e, e == &turn ? seen_turn : seen_input, true);
+    }
     return error;
 }
 
 /* ---- signal keys -------------------------------------------------------- */
 
-/* Returns the console to the shell and wakes it from its wait for the child. */
+/* Returns the console to the shell and wakes it from its wait for the child,
+ * for which it tests `programs` under sched_lock. */
 static void stop(void)
 {
     spin_lock(&sched_lock);
     programs = false;
-    wait_queue_wake_locked(&shell->task_exited, UINT32_MAX);
+    wait_queue_wake_locked(&shell->task_exited);
     spin_unlock(&sched_lock);
 }
 
 bool tty_signal_key(int key)
 {
+    spin_assert_held(&console_lock);
     if (!programs)
         return false;
     if (key == CTRL_BACKSLASH) {
         stop();
         return true;
     }
-    if (key != CTRL_C || foreground == 0 || task_kill(-foreground, SIGINT) != 0)
+    if (key != CTRL_C || foreground == 0 ||
+        task_kill(NULL, -foreground, SIGINT) != 0)
         return false;
     interrupted = true;
-    console_write("^C\n", 3);
+    console_write_locked("^C\n", 3);
     return true;
 }
 
@@ -97,7 +120,9 @@ static void interrupt_early(void)
         return;
     while (console_interrupt_pending())
         console_trykey();
+    spin_lock(&console_lock);
     tty_signal_key(CTRL_C);
+    spin_unlock(&console_lock);
 }
 
 /* ---- reading and writing ------------------------------------------------ */
@@ -105,13 +130,26 @@ static void interrupt_early(void)
 /* ^C and ^\ typed before a program owned the console act now. */
 static int program_key(void)
 {
-    uint32_t flags = irq_save();
-    int key = programs ? console_trykey() : KEY_NONE;
+    int key;
 
+    spin_lock(&console_lock);
+    key = programs ? console_trykey_locked() : KEY_NONE;
     if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_signal_key(key))
         key = KEY_NONE;
-    irq_restore(flags);
+    spin_unlock(&console_lock);
     return key;
+}
+
+/* Whether there was a ^C since the last call. */
+static bool was_interrupted(void)
+{
+    bool was;
+
+    spin_lock(&console_lock);
+    was = interrupted;
+    interrupted = false;
+    spin_unlock(&console_lock);
+    return was;
 }
 
 /* Collects typed keys up to the end of a line. The mutex is held. */
@@ -120,10 +158,8 @@ static void gather(void)
     int key;
 
     mutex_assert_held(&line_mutex);
-    if (interrupted) {
-        interrupted = false;
+    if (was_interrupted())
         tty_line_clear(&line);
-    }
     while (!line.tty_done && (key = program_key()) != KEY_NONE) {
         tty_line_key(&line, key);
         if (line.tty_done && !line.tty_raw)
@@ -157,16 +193,21 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
  * killed. */
 static int show(const char *text, size_t n)
 {
-    uint32_t flags = irq_save();
     int error = 0;
 
-    while (error == 0 && !programs)
-        error = block(&turn, true);
-    if (task_self()->task_pending & PENDING_KILL)
+    spin_lock(&console_lock);
+    while (error == 0 && !programs) {
+        uint32_t seen = eventcount_read(&turn);
+
+        spin_unlock(&console_lock);
+        error = eventcount_wait(&turn, seen, true);
+        spin_lock(&console_lock);
+    }
+    if (task_killed())
         error = -EINTR;
     if (error == 0)
-        console_write(text, n);
-    irq_restore(flags);
+        console_write_locked(text, n);
+    spin_unlock(&console_lock);
     return error;
 }
 
@@ -206,14 +247,23 @@ int tty_set_mode(int mode)
     return before;
 }
 
+static void set_foreground(pid_t group)
+{
+    spin_lock(&console_lock);
+    foreground = group;
+    spin_unlock(&console_lock);
+}
+
 int tty_set_group(pid_t group)
 {
+    int error = group > 0 ? task_kill(task_self(), -group, 0) : 0;
+
     if (group < 0)
         return -EINVAL;
-    if (group > 0 && task_kill(-group, 0) == -ESRCH)
-        return -ESRCH;
-    foreground = group;
-    if (programs && group > 0)
+    if (error != 0)
+        return error;
+    set_foreground(group);
+    if (group > 0 && programs_own())
         interrupt_early();
     return 0;
 }
@@ -232,15 +282,19 @@ int tty_continue(pid_t pid, int *status)
 {
     pid_t ended;
 
+    spin_lock(&console_lock);
     shell = task_self();
     programs = true;
+    spin_unlock(&console_lock);
     interrupt_early();
+    eventcount_advance(&turn);
     spin_lock(&sched_lock);
-    wait_queue_wake_locked(&turn, UINT32_MAX);
     while (programs && runs(pid))
         wait_queue_block(&shell->task_exited, false, 0);
-    programs = false;
     spin_unlock(&sched_lock);
+    spin_lock(&console_lock);
+    programs = false;
+    spin_unlock(&console_lock);
     ended = task_wait(pid, status, WNOHANG);
     if (ended == 0)
         return -EINTR;
@@ -250,7 +304,7 @@ int tty_continue(pid_t pid, int *status)
 int tty_foreground(pid_t pid, int *status)
 {
     tty_set_mode(TTY_COOKED);
-    foreground = pid;
+    set_foreground(pid);
     return tty_continue(pid, status);
 }
 

@@ -77,8 +77,9 @@ int tty_set_group(pid_t group);
 
 void tty_init(void);
 
-/* Hooks of drivers/console.h, which does not know tasks: wait for a key with
- * interrupts disabled; wake the waiters; act at once on ^C and ^\. */
-void tty_wait(void);
+/* Hooks of drivers/console.h, which does not know tasks: wait for a key; wake
+ * the waiters; act at once on ^C and ^\. The last two are called with
+ * console_lock held. */
+int tty_getkey(void);
 void tty_wake(void);
 bool tty_signal_key(int key);

@@ -11,8 +11,11 @@
  *                                          or the time limit has passed
  *
  * The task that makes a request waits with the inode locked. Other tasks that
- * need the file wait for the mutex and cannot be killed meanwhile; the task
- * that waits for the server, and the server, can.
+ * need the file wait for the mutex. All of them can be killed.
+ *
+ * A file that is no longer in use leaves its inode in userfs_released. The next
+ * task that calls the server sends the releases first, so that a task that
+ * closes a file never waits for a server.
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
@@ -36,6 +39,7 @@ static void userfs_ctor(void *obj, size_t size)
     u->userfs_fs.fs_name = u->userfs_kind;
     mutex_init(&u->userfs_fs.fs_rename, "rename", MUTEX_RANK_RENAME);
     wait_queue_init(&u->userfs_waiting, "file-server");
+    list_init(&u->userfs_released);
 }
 
 void userfs_init(void)
@@ -50,12 +54,6 @@ static bool is_userfs(const struct fs *fs)
 }
 
 /* ---- one message -------------------------------------------------------- */
-
-/* A kernel task cannot be killed, so its wait has a limit. */
-static uint32_t patience(void)
-{
-    return task_self()->task_space == NULL ? USERFS_PATIENCE_MS : 0;
-}
 
 /* The error for the caller of a file operation after a failed call. */
 static int32_t failure(int error)
@@ -84,8 +82,8 @@ static int32_t result_of(const struct userfs_request *c)
 
 static int send(struct port *port, struct userfs_request *c, bool *received)
 {
-    return ipc_call_kernel(port, c->request_words, &c->request_buffer, 0,
-                           patience(), received);
+    return ipc_call_kernel(port, c->request_words, &c->request_buffer,
+                           wait_limit_ms(), received);
 }
 
 /* ---- the current port --------------------------------------------------- */
@@ -140,6 +138,74 @@ static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
     return error;
 }
 
+/* ---- releases ----------------------------------------------------------- */
+
+/* A server that has died has lost its files without a link. */
+bool userfs_release(struct userfs *u, struct inode *inode)
+{
+    bool listed;
+
+    spin_lock(&sched_lock);
+    listed = u->userfs_fs.fs_covers != NULL &&
+             u->userfs_port->port_holders != 0 &&
+             userfs_mark(inode) >> 1 == u->userfs_servers;
+    if (listed)
+        list_insert_before(&u->userfs_released, &inode->inode_lru_link);
+    spin_unlock(&sched_lock);
+    return listed;
+}
+
+/* Removes the first release from the list. NULL: there is none. */
+static struct inode *next_release(struct userfs *u)
+{
+    struct inode *inode = NULL;
+
+    if (likely(list_empty(&u->userfs_released)))
+        return NULL;
+    spin_lock(&sched_lock);
+    if (!list_empty(&u->userfs_released)) {
+        inode =
+            list_entry(u->userfs_released.next, struct inode, inode_lru_link);
+        list_remove(&inode->inode_lru_link);
+        list_init(&inode->inode_lru_link);
+    }
+    spin_unlock(&sched_lock);
+    return inode;
+}
+
+/* False: the server has not received it, but may later. */
+static bool send_release(struct userfs *u, const struct inode *inode)
+{
+    struct userfs_request c = {
+        .request_words = {FS_RELEASE, inode->inode_number},
+        .request_servers = userfs_mark(inode) >> 1,
+    };
+    bool received = false;
+    int error = ask_once(u, &c, &received);
+
+    return received || error == -EPIPE || error == USERFS_ANOTHER;
+}
+
+/* A kernel task leaves them to others: each may take KERNEL_PATIENCE_MS. */
+static void send_releases(struct userfs *u)
+{
+    struct inode *inode;
+
+    while (task_self()->task_space != NULL &&
+           (inode = next_release(u)) != NULL) {
+        if (send_release(u, inode)) {
+            inode_free(inode);
+            continue;
+        }
+        spin_lock(&sched_lock);
+        list_insert_after(&u->userfs_released, &inode->inode_lru_link);
+        spin_unlock(&sched_lock);
+        break;
+    }
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
 /* A message that was not received can always be sent again. */
 int32_t userfs_call(struct userfs *u, struct userfs_request *c)
 {
@@ -147,6 +213,7 @@ int32_t userfs_call(struct userfs *u, struct userfs_request *c)
     bool received, again;
     int error;
 
+    send_releases(u);
     memcpy(words, c->request_words, sizeof(words));
     do {
         received = false;
@@ -157,24 +224,6 @@ int32_t userfs_call(struct userfs *u, struct userfs_request *c)
     if (error == 0 || error == USERFS_ANOTHER)
         return error == 0 ? result_of(c) : error;
     return error == -EPIPE ? -EIO : failure(error);
-}
-
-void userfs_call_patient(struct userfs *u, struct userfs_request *c)
-{
-    struct port *port = NULL;
-    bool received;
-
-    spin_lock(&sched_lock);
-    if (c->request_servers == u->userfs_servers) {
-        port = (struct port *)object_get(&u->userfs_port->port_object);
-        u->userfs_requests++;
-    }
-    spin_unlock(&sched_lock);
-    if (port == NULL)
-        return;
-    ipc_call_kernel(port, c->request_words, &c->request_buffer, IPC_PATIENT,
-                    USERFS_RELEASE_MS, &received);
-    object_put(&port->port_object);
 }
 
 /* ---- mounting ----------------------------------------------------------- */
@@ -208,25 +257,23 @@ int userfs_read_stat(struct port *port, struct fs_stat *out)
     return 0;
 }
 
-/* Frees a file system that is not, or no longer, mounted. */
-static void discard(struct userfs *u)
+void userfs_free(struct fs *fs)
 {
-    inode_put(u->userfs_fs.fs_root_inode);
-    inode_flush(&u->userfs_fs);
-    u->userfs_fs.fs_root_inode = NULL;
+    struct userfs *u = userfs_of(fs);
+    struct inode *inode;
+
+    while ((inode = next_release(u)) != NULL)
+        inode_free(inode);
     object_put(&u->userfs_port->port_object);
     kmem_cache_free(userfs_cache, u);
 }
 
-/* Creates a file system, which keeps a reference to its root. */
-static int create(struct port *port, const struct fs_stat *st,
-                  struct userfs **out)
+static struct userfs *create(struct port *port, const struct fs_stat *st)
 {
     struct userfs *u = kmem_cache_alloc(userfs_cache, KM_NOSLEEP);
-    int error;
 
     if (u == NULL)
-        return -ENOMEM;
+        return NULL;
     u->userfs_fs.fs_id = fs_new_id();
     u->userfs_fs.fs_root = st->fs_root;
     u->userfs_port = (struct port *)object_get(&port->port_object);
@@ -234,14 +281,7 @@ static int create(struct port *port, const struct fs_stat *st,
     u->userfs_servers = 1;
     u->userfs_requests = 1;
     memcpy(u->userfs_kind, st->fs_kind, sizeof(u->userfs_kind));
-    error = inode_get(&u->userfs_fs, st->fs_root, &u->userfs_fs.fs_root_inode);
-    if (error != 0) {
-        u->userfs_fs.fs_root_inode = NULL;
-        discard(u);
-        return error;
-    }
-    *out = u;
-    return 0;
+    return u;
 }
 
 /* Whether `port` may take over a file system. If so, no other port may
@@ -252,8 +292,8 @@ static bool begin_change(struct userfs *u, const struct port *port,
     bool may;
 
     spin_lock(&sched_lock);
-    may = u->userfs_port->port_holders == 0 && port->port_holders != 0 &&
-          st->fs_root == u->userfs_fs.fs_root &&
+    may = !u->userfs_fs.fs_ended && u->userfs_port->port_holders == 0 &&
+          port->port_holders != 0 && st->fs_root == u->userfs_fs.fs_root &&
           strcmp(st->fs_kind, u->userfs_kind) == 0 && !u->userfs_changing;
     if (may)
         u->userfs_changing = true;
@@ -270,6 +310,8 @@ static int take_over(struct userfs *u, struct port *port,
 {
     struct port *old;
 
+    if (!fs_may_change(&u->userfs_fs))
+        return -EPERM;
     if (!begin_change(u, port, st))
         return -EBUSY;
     old = u->userfs_port;
@@ -280,8 +322,8 @@ static int take_over(struct userfs *u, struct port *port,
     u->userfs_lost_ms = 0;
     u->userfs_servers++;
     u->userfs_changing = false;
-    wait_queue_wake_locked(&u->userfs_waiting, UINT32_MAX);
     spin_unlock(&sched_lock);
+    wait_queue_wake_all(&u->userfs_waiting);
     object_put(&old->port_object);
     return 0;
 }
@@ -299,12 +341,12 @@ int userfs_mount(struct port *port, struct inode *dir)
         return error;
     if (is_userfs(dir->inode_fs) && dir->inode_number == dir->inode_fs->fs_root)
         return take_over(userfs_of(dir->inode_fs), port, &st);
-    error = create(port, &st, &u);
-    if (error != 0)
-        return error;
+    u = create(port, &st);
+    if (u == NULL)
+        return -ENOMEM;
     error = fs_mount(&u->userfs_fs, dir);
     if (error != 0)
-        discard(u);
+        inode_end(&u->userfs_fs);
     return error;
 }
 
@@ -319,7 +361,7 @@ int userfs_unmount(struct inode *root)
     bool lives;
 
     if (is_userfs(fs) && root->inode_number == fs->fs_root)
-        result = fs_unmount(root, 2);
+        result = fs_may_change(fs) ? fs_unmount(root) : -EPERM;
     if (result != 0) {
         inode_put(root);
         return result;
@@ -327,8 +369,32 @@ int userfs_unmount(struct inode *root)
     lives = userfs_of(fs)->userfs_port->port_holders != 0;
     result = lives ? userfs_call(userfs_of(fs), &c) : 0;
     inode_put(root);
-    discard(userfs_of(fs));
     return MIN(result, 0);
+}
+
+int userfs_unmount_forced(struct inode *root)
+{
+    int error = fs_unmount_forced(root);
+
+    if (error == 0)
+        wait_queue_wake_all(&userfs_of(root->inode_fs)->userfs_waiting);
+    inode_put(root);
+    return error;
+}
+
+void userfs_unmount_session(uint32_t number)
+{
+    struct inode *root;
+    uint32_t last = 0;
+    struct fs *fs;
+
+    while ((fs = fs_next(last, NULL, &root)) != NULL) {
+        last = fs->fs_id;
+        if (fs->fs_owner == number)
+            userfs_unmount_forced(root);
+        else
+            inode_put(root);
+    }
 }
 
 /* ---- snapshots and checks ----------------------------------------------- */
@@ -375,17 +441,16 @@ static const char *check(const struct userfs *u)
 const char *userfs_verify(const char **where)
 {
     static char text[16];
-    struct inode *on, *root;
     const char *wrong = NULL;
+    struct inode *root;
     struct fs *fs;
     uint32_t last = 0;
 
-    while (wrong == NULL && (fs = fs_next(last, &on, &root)) != NULL) {
+    while (wrong == NULL && (fs = fs_next(last, NULL, &root)) != NULL) {
         last = fs->fs_id;
         if (is_userfs(fs))
             wrong = check(userfs_of(fs));
         inode_put(root);
-        inode_put(on);
     }
     snprintf(text, sizeof(text), "mount %u", (unsigned)last);
     *where = text;

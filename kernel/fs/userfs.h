@@ -18,10 +18,6 @@
 /* Time that clients of a dead server wait for its successor. */
 #define USERFS_PATIENCE_MS 5000u
 
-/* Time that a dying task, which cannot be killed, waits for a server to receive
- * the release of a file. */
-#define USERFS_RELEASE_MS 10000u
-
 /* Creates the cache. Boot only. */
 void userfs_init(void);
 
@@ -29,7 +25,8 @@ void userfs_init(void);
  * Mounts the server of a port on a directory (as path_lookup finds it). If that
  * is the root of a user-space file system whose server is dead, the port takes
  * over; kind and root must be unchanged. 0; -EBUSY (covered, or the root of
- * another or a live file system); -ENOTDIR, -ENOENT; -EPIPE, -EDEADLK (the
+ * another or a live file system); -EPERM (not the caller's);
+ * -ENOTDIR, -ENOENT; -ENOTEMPTY, -ENOSPC (fs_mount); -EPIPE, -EDEADLK (the
  * caller is the server); -ENOMEM; -EIO (an invalid reply). Waits for the
  * server.
  */
@@ -38,8 +35,15 @@ int userfs_mount(struct port *port, struct inode *dir);
 /* Unmounts the file system with this root; takes over the caller's reference. A
  * live server is informed, and its reply is the result, but the file system is
  * unmounted in any case. -EBUSY if it is in use, -EINVAL if the inode is not
- * such a root. */
+ * such a root, -EPERM if another session mounted it. */
 int userfs_unmount(struct inode *root);
+
+/* The same by fs_unmount_forced, whatever the server and its clients do. The
+ * server is not informed. */
+int userfs_unmount_forced(struct inode *root);
+
+/* All that tasks of a session have mounted, likewise. */
+void userfs_unmount_session(uint32_t number);
 
 struct userfs_stat {
     bool stat_lives;

@@ -13,7 +13,9 @@ struct userfs {
     uint64_t userfs_lost_ms; /* when the port was found dead; 0: it lives */
     uint32_t userfs_servers; /* servers so far */
     uint32_t userfs_requests;
-    bool userfs_changing; /* another port is taking over */
+    bool userfs_changing;        /* another port is taking over */
+    struct list userfs_released; /* inodes whose files are no longer in use:
+                                    the server must be told */
     char userfs_kind[FS_NAME_MAX + 1];
 };
 
@@ -21,6 +23,15 @@ static inline struct userfs *userfs_of(const struct fs *fs)
 {
     return (struct userfs *)fs;
 }
+
+/* The server, as userfs_servers counts, that an inode was last read from; and
+ * whether it has changed since in a way that replies do not report. */
+static inline uint32_t userfs_mark(const struct inode *inode)
+{
+    return (uint32_t)(uintptr_t)inode->inode_data;
+}
+
+#define USERFS_CHANGED 1u /* the other bits: userfs_servers, shifted */
 
 /* A request and its reply. */
 struct userfs_request {
@@ -40,11 +51,15 @@ struct userfs_request {
  * waits for the next one; -EIO if none comes. */
 int32_t userfs_call(struct userfs *u, struct userfs_request *c);
 
-/* The same for a request that must reach the server even if the task is dying,
- * and that is void if that server has died. */
-void userfs_call_patient(struct userfs *u, struct userfs_request *c);
+/* The inode of a file that is no longer in use becomes a release: the next task
+ * that calls the server tells it. False: that server has died, or the file
+ * system is unmounted. */
+bool userfs_release(struct userfs *u, struct inode *inode);
 
 /* Asks a server about its file system and checks the reply. */
 int userfs_read_stat(struct port *port, struct fs_stat *out);
+
+/* Frees a file system without inodes. */
+void userfs_free(struct fs *fs);
 
 extern const struct fs_ops userfs_ops;

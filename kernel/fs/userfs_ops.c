@@ -15,18 +15,11 @@
 #include "kernel/fs/userfs_impl.h"
 #include "kernel/lib/string.h"
 
-#define CHANGED 1u /* the other bits: userfs_servers, shifted */
-
 /* ---- inodes ------------------------------------------------------------- */
 
 static struct userfs *userfs(const struct inode *inode)
 {
     return userfs_of(inode->inode_fs);
-}
-
-static uint32_t mark_of(const struct inode *inode)
-{
-    return (uint32_t)(uintptr_t)inode->inode_data;
 }
 
 static void set_mark(struct inode *inode, uint32_t mark)
@@ -36,7 +29,7 @@ static void set_mark(struct inode *inode, uint32_t mark)
 
 static void changed(struct inode *inode)
 {
-    set_mark(inode, mark_of(inode) | CHANGED);
+    set_mark(inode, userfs_mark(inode) | USERFS_CHANGED);
 }
 
 /* Reads a file's attributes: 0, or -EIO if the reply is invalid. */
@@ -105,9 +98,9 @@ static int read_again(struct inode *inode)
 /* Ensures that the current server knows the file, before any request. */
 static int usable(struct inode *inode)
 {
-    if (inode->inode_state == INODE_GONE)
+    if (inode->inode_state == INODE_GONE || inode->inode_fs->fs_ended)
         return -EIO;
-    if (likely(mark_of(inode) >> 1 == userfs(inode)->userfs_servers))
+    if (likely(userfs_mark(inode) >> 1 == userfs(inode)->userfs_servers))
         return 0;
     return read_again(inode);
 }
@@ -119,7 +112,7 @@ static int32_t ask(struct inode *inode, struct userfs_request *c)
 
     do {
         result = usable(inode);
-        c->request_servers = mark_of(inode) >> 1;
+        c->request_servers = userfs_mark(inode) >> 1;
         if (result == 0)
             result = userfs_call(userfs(inode), c);
     } while (result == USERFS_ANOTHER);
@@ -130,7 +123,7 @@ static int userfs_refresh(struct inode *inode)
 {
     int error = usable(inode);
 
-    if (error == 0 && (mark_of(inode) & CHANGED) != 0)
+    if (error == 0 && (userfs_mark(inode) & USERFS_CHANGED) != 0)
         error = read_again(inode);
     return error;
 }
@@ -461,16 +454,11 @@ static ssize_t userfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 
 /* ---- release, status, sync ---------------------------------------------- */
 
-/* Sends a release only for files without a link. */
-static void userfs_evict(struct inode *inode)
+/* Nothing waits here: a task that closes a file, or dies, does not depend on
+ * its server. */
+static bool userfs_evict(struct inode *inode)
 {
-    struct userfs_request c = {
-        .request_words = {FS_RELEASE, inode->inode_number},
-        .request_servers = mark_of(inode) >> 1,
-    };
-
-    if (inode->inode_nlink == 0)
-        userfs_call_patient(userfs(inode), &c);
+    return inode->inode_nlink == 0 && userfs_release(userfs(inode), inode);
 }
 
 static int userfs_stat(struct fs *fs, struct fs_stat *out)
@@ -501,20 +489,20 @@ static int userfs_sync(struct fs *fs, struct inode *inode)
 }
 
 /* Refuses a server that waits for its own file: it would hold the file's lock
- * and never reply. A kernel task, which cannot be killed, first tests whether
- * the server replies at all. */
+ * and never reply. Refuses kernel tasks: they cannot be killed. */
 static int userfs_enter(struct fs *fs)
 {
     const struct userfs *u = userfs_of(fs);
-    struct fs_stat st;
     bool serves;
 
+    if (task_self()->task_space == NULL)
+        return -EXDEV;
+    if (fs->fs_ended)
+        return -EIO;
     spin_lock(&sched_lock);
     serves = u->userfs_port->port_server == task_self()->task_pid;
     spin_unlock(&sched_lock);
-    if (serves)
-        return -EDEADLK;
-    return task_self()->task_space == NULL ? userfs_stat(fs, &st) : 0;
+    return serves ? -EDEADLK : 0;
 }
 
 const struct fs_ops userfs_ops = {
@@ -535,4 +523,5 @@ const struct fs_ops userfs_ops = {
     .fs_stat = userfs_stat,
     .fs_sync = userfs_sync,
     .fs_enter = userfs_enter,
+    .fs_free = userfs_free,
 };

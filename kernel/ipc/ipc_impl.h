@@ -26,21 +26,20 @@ static inline bool ipc_waits(const struct task *t)
 /* Cancels the port's alarm, if it has one. Caller holds sched_lock. */
 void ipc_alarm_off(struct port *port);
 
-/* The broken invariant of a port's alarm, or of the list of alarms, or NULL.
- * Caller holds sched_lock. */
-const char *ipc_alarm_verify(const struct port *port);
-const char *ipc_alarms_verify(size_t ports);
+/* Whether a wait of `t` in the queue of its ipc_port could never end. `t` is
+ * the running task, which is about to queue, or is in the queue. The caller
+ * holds sched_lock, which is released meanwhile. */
+bool ipc_deadlock(struct task *t);
 
-/* Whether the wait that the caller has recorded in its task_ipc, in a port's
- * queue, could never end. Caller holds sched_lock. */
-bool ipc_deadlock(const struct task *self);
+/* A handle that may receive was closed: ends with -EDEADLK the wait of a caller
+ * that is now in a deadlock. */
+void ipc_refuse_deadlock(struct port *port);
 
-/* Ends the wait of every queued caller with -EPIPE. Caller holds sched_lock. */
+/* Ends the wait of every queued caller of a dead port with -EPIPE. */
 void ipc_refuse_callers(struct port *port);
 
-/* A handle that may receive was closed: ends with -EDEADLK the wait of callers
- * that are now in a deadlock. Caller holds sched_lock. */
-void ipc_refuse_deadlocks(struct port *port);
+/* Ends the wait of a queued caller. Caller holds sched_lock. */
+void ipc_refuse(struct task *t, int error);
 
 /*
  * Copies the bytes and the handle of the message `tag` as the two tasks'

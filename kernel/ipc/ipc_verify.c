@@ -11,7 +11,8 @@ static uint16_t length(const struct list *head)
 {
     uint16_t n = 0;
 
-    list_for_each (l, head)
+    for (const struct list *l = head->next; l != head && n < PORT_COUNT_MAX;
+         l = l->next)
         n += ipc_waits(ipc_task(l));
     return n;
 }
@@ -32,21 +33,26 @@ static struct port_stat stat_of(const struct port *port)
     };
 }
 
-size_t port_stats(uint32_t after, struct port_stat *out, size_t n)
+struct port *port_walk(struct port *last, struct port_stat *out)
 {
-    size_t used = 0;
+    const struct list *at = last == NULL ? &port_all : &last->port_all_link;
+    struct port *port;
 
     spin_lock(&sched_lock);
-    list_for_each (l, &port_all) {
-        const struct port *port = list_entry(l, struct port, port_all_link);
-
-        if (used == n)
-            break;
-        if (port->port_number > after)
-            out[used++] = stat_of(port);
+    do {
+        at = at->next;
+        port = list_entry(at, struct port, port_all_link);
+    } while (at != &port_all && port->port_object.object_refs == 0);
+    if (at == &port_all) {
+        port = NULL;
+    } else {
+        *out = stat_of(port);
+        object_get(&port->port_object);
     }
     spin_unlock(&sched_lock);
-    return used;
+    if (last != NULL)
+        object_put(&last->port_object);
+    return port;
 }
 
 /* ---- checking ----------------------------------------------------------- */
@@ -101,9 +107,12 @@ static const char *check_port(const struct port *port)
         return "a port has fewer references than receivers";
     if (port->port_holders == 0 &&
         (!list_empty(&port->port_callers) || port->port_bits != 0 ||
-         port == name_server_port || ipc_irq_lines(port) != 0))
+         port == name_server_port || ipc_irq_lines(port) != 0 ||
+         port->port_alarm_bits != 0))
         return "a dead port is still in use";
-    return ipc_alarm_verify(port);
+    if (timeout_pending(&port->port_alarm) != (port->port_alarm_bits != 0))
+        return "a port's alarm and its time-out do not match";
+    return NULL;
 }
 
 /* The list that a task's state says it is in. */
@@ -133,13 +142,13 @@ static const char *check_task(const struct task *t)
         return NULL;
     if (!listed(list_of(ipc), &ipc->ipc_link))
         return "a task is not in the list of its state";
-    if (t->task_waiting != NULL || (t->task_timed && !ipc->ipc_kernel))
+    if (t->task_waiting != NULL ||
+        (timeout_pending(&t->task_timeout) && !ipc->ipc_kernel))
         return "a task waits for a message and for something else";
     if (!ipc_waits(t) && (t->task_pending & PENDING_KILL) == 0)
         return "a task waits for a message, but is not blocked";
     if (ipc_waits(t) &&
-        t->task_interruptible !=
-            (ipc->ipc_state != IPC_TRANSFER && !ipc->ipc_patient))
+        t->task_interruptible != (ipc->ipc_state != IPC_TRANSFER))
         return "a task that waits for a message cannot be killed, or is pinned "
                "and can";
     return NULL;
@@ -165,7 +174,6 @@ static bool check_next(struct task *t, void *arg)
 static void check_ports(struct finding *f)
 {
     uint32_t before = 0;
-    size_t n = 0;
 
     spin_lock(&sched_lock);
     list_for_each (l, &port_all) {
@@ -175,12 +183,9 @@ static void check_ports(struct finding *f)
                                ? "the ports are not in order of number"
                                : check_port(port);
         before = port->port_number;
-        n++;
         if (f->finding_wrong != NULL)
             break;
     }
-    if (f->finding_wrong == NULL)
-        f->finding_wrong = ipc_alarms_verify(n);
     spin_unlock(&sched_lock);
     snprintf(f->finding_where, sizeof(f->finding_where), "port %u",
              (unsigned)before);

@@ -13,20 +13,23 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/idt.h"
 
-/* Guarded by sched_lock. */
+/* Guarded by sched_lock. An interrupt needs only the first, which is short so
+ * that finding a line takes one instruction. */
 static struct {
-    struct port *line_port;       /* NULL: not bound */
-    const struct task *line_task; /* the task that bound it */
+    struct port *line_port; /* NULL: not bound */
     uint32_t line_bits;
 } lines[PIC_LINES];
+static const struct task *line_task[PIC_LINES]; /* the task that bound it */
 
+/* The port may have been freed while this processor waited for the lock. */
 static void handle_line(struct trapframe *tf)
 {
     unsigned irq = tf->vector - TRAP_IRQ_BASE;
 
     spin_lock(&sched_lock);
     pic_mask((int)irq);
-    ipc_notify_locked(lines[irq].line_port, lines[irq].line_bits);
+    if (lines[irq].line_port != NULL)
+        ipc_notify_locked(lines[irq].line_port, lines[irq].line_bits);
     spin_unlock(&sched_lock);
 }
 
@@ -41,7 +44,7 @@ int ipc_irq_bind(struct port *port, unsigned irq, unsigned bit)
         result = -EBUSY;
     } else {
         lines[irq].line_port = port;
-        lines[irq].line_task = task_self();
+        line_task[irq] = task_self();
         lines[irq].line_bits = 1u << bit;
         irq_set_handler((int)irq, handle_line);
         pic_unmask((int)irq);
@@ -56,7 +59,7 @@ int ipc_irq_ack(unsigned irq)
 
     spin_lock(&sched_lock);
     if (irq < PIC_LINES && lines[irq].line_port != NULL &&
-        lines[irq].line_task == task_self()) {
+        line_task[irq] == task_self()) {
         pic_unmask((int)irq);
         result = 0;
     }
@@ -83,7 +86,7 @@ void ipc_irq_drop(const struct task *t)
 {
     spin_lock(&sched_lock);
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
-        if (lines[irq].line_port != NULL && lines[irq].line_task == t)
+        if (lines[irq].line_port != NULL && line_task[irq] == t)
             unbind(irq);
     spin_unlock(&sched_lock);
 }
@@ -104,8 +107,8 @@ void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out)
     spin_lock(&sched_lock);
     if (lines[irq].line_port != NULL) {
         out->stat_port = lines[irq].line_port->port_number;
-        out->stat_task = lines[irq].line_task->task_pid;
-        memcpy(out->stat_name, lines[irq].line_task->task_name,
+        out->stat_task = line_task[irq]->task_pid;
+        memcpy(out->stat_name, line_task[irq]->task_name,
                sizeof(out->stat_name));
     }
     spin_unlock(&sched_lock);

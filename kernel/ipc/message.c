@@ -24,6 +24,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
+#include "kernel/task/session.h"
 
 /* Results of a wait, besides errors. */
 #define DELIVERED 0 /* the message is in the registers */
@@ -71,6 +72,9 @@ static inline void accept_call(struct task *server, struct task *client)
                        &client->task_ipc.ipc_link);
     client->task_ipc.ipc_port->port_calls++;
     server->task_ipc.ipc_last = client;
+    if (server->task_ipc.ipc_buffer != NULL)
+        server->task_ipc.ipc_buffer->ipc_session =
+            session_number(client->task_session);
     task_frame(server)->ebx = (uint32_t)client->task_pid;
 }
 
@@ -110,7 +114,8 @@ static void pin(struct task *client)
     spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = IPC_TRANSFER;
     client->task_interruptible = false;
-    client->task_ipc.ipc_timed = sched_timer_pause(client);
+    client->task_ipc.ipc_end = client->task_timeout.timeout_ms;
+    timeout_clear(&client->task_timeout);
 }
 
 /* A kill or time-out can end the client's wait again. */
@@ -118,10 +123,9 @@ static void unpin(struct task *client, enum ipc_state state)
 {
     spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = (uint8_t)state;
-    if (client->task_ipc.ipc_timed)
-        sched_timer_resume(client);
-    if (client->task_ipc.ipc_patient)
-        return;
+    if (client->task_ipc.ipc_end != 0)
+        timeout_set(&client->task_timeout, client->task_ipc.ipc_end,
+                    client->task_timeout.timeout_fire);
     client->task_interruptible = true;
     if (client->task_pending & PENDING_KILL)
         sched_wake(client, -EINTR);
@@ -191,29 +195,29 @@ static int send_reply(struct task *self, struct task *client,
 /* ---- calling ------------------------------------------------------------ */
 
 /* Queues the caller. It may do so while a receiver waits: if the message has
- * more than registers, or the caller's wait has a time-out or is not
- * killable. */
+ * more than registers, or the caller's wait has a time-out. */
 static int call_queued(struct task *self, struct port *port,
                        struct task *server, uint32_t timeout_ms)
 {
     struct task_ipc *ipc = &self->task_ipc;
-    bool interruptible = !ipc->ipc_patient;
+    bool deadlock =
+        server == NULL && port->port_holders != 0 && ipc_deadlock(self);
 
+    /* The lock may have been released meanwhile. */
+    server = receiver(port);
     if (port->port_holders == 0)
         return -EPIPE;
-    ipc->ipc_state = IPC_QUEUED;
-    if (server == NULL && ipc_deadlock(self)) {
-        ipc->ipc_state = IPC_NONE;
+    if (deadlock)
         return -EDEADLK;
-    }
+    ipc->ipc_state = IPC_QUEUED;
     list_insert_before(&port->port_callers, &ipc->ipc_link);
     if (server != NULL)
         dequeue(server);
     if (server != NULL && timeout_ms == 0)
-        return sched_block_handoff(interruptible, server, RETRY);
+        return sched_block_handoff(true, server, RETRY);
     if (server != NULL)
         sched_wake(server, RETRY);
-    return sched_block(interruptible, timeout_ms);
+    return sched_block(true, timeout_ms);
 }
 
 static inline int call(struct task *self, struct port *port)
@@ -264,15 +268,13 @@ static void get_words(const struct trapframe *tf, uint32_t words[4])
     words[3] = tf->edi;
 }
 
-/* Chooses the wait: with a time-out, killable or not. */
+/* Chooses the wait: with a time-out or without. */
 static int call_for_kernel(struct task *self, struct port *port,
                            uint32_t timeout_ms)
 {
-    struct task_ipc *ipc = &self->task_ipc;
-
-    if (timeout_ms == 0 && !ipc->ipc_patient)
+    if (timeout_ms == 0)
         return call(self, port);
-    if (!ipc->ipc_patient && (self->task_pending & PENDING_KILL))
+    if (self->task_pending & PENDING_KILL)
         return -EINTR;
     return call_queued(self, port, receiver(port), timeout_ms);
 }
@@ -280,8 +282,8 @@ static int call_for_kernel(struct task *self, struct port *port,
 /* The message's registers are those of the frame at the top of the stack, as in
  * every call. The program's registers are restored afterwards. */
 int ipc_call_kernel(struct port *port, uint32_t words[4],
-                    struct ipc_buffer *buffer, unsigned flags,
-                    uint32_t timeout_ms, bool *received)
+                    struct ipc_buffer *buffer, uint32_t timeout_ms,
+                    bool *received)
 {
     struct task *self = task_self();
     struct task_ipc *ipc = &self->task_ipc;
@@ -296,12 +298,10 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
     ipc->ipc_buffer = buffer;
     ipc->ipc_server = NULL;
     ipc->ipc_kernel = true;
-    ipc->ipc_patient = (flags & IPC_PATIENT) != 0;
     result = call_for_kernel(self, port, timeout_ms);
     if (ipc->ipc_state != IPC_NONE)
         withdraw(self);
     ipc->ipc_kernel = false;
-    ipc->ipc_patient = false;
     *received = ipc->ipc_server != NULL;
     spin_unlock(&sched_lock);
     get_words(tf, words);
@@ -487,45 +487,39 @@ int ipc_notify(struct port *port, uint32_t bits)
 
 /* ---- death of the other side -------------------------------------------- */
 
-/* Ends the waits of all in a list; killed tasks remove themselves. */
-static void refuse_all(struct list *waiting)
+void ipc_refuse(struct task *t, int error)
 {
-    while (!list_empty(waiting)) {
-        struct task *t = ipc_task(waiting->next);
+    dequeue(t);
+    sched_wake(t, error);
+}
 
-        dequeue(t);
-        if (ipc_waits(t))
-            sched_wake(t, -EPIPE);
-    }
+/* Ends the wait of the first in a list that no task enters any more; whether
+ * some may be left. Killed tasks remove themselves. */
+static bool refuse_first(struct list *waiting)
+{
+    bool any;
+
+    spin_lock(&sched_lock);
+    any = !list_empty(waiting);
+    if (any && ipc_waits(ipc_task(waiting->next)))
+        ipc_refuse(ipc_task(waiting->next), -EPIPE);
+    else if (any)
+        dequeue(ipc_task(waiting->next));
+    spin_unlock(&sched_lock);
+    return any;
 }
 
 void ipc_refuse_callers(struct port *port)
 {
-    spin_assert_held(&sched_lock);
-    refuse_all(&port->port_callers);
-}
-
-void ipc_refuse_deadlocks(struct port *port)
-{
-    struct list *next;
-
-    spin_assert_held(&sched_lock);
-    for (struct list *l = port->port_callers.next; l != &port->port_callers;
-         l = next) {
-        struct task *t = ipc_task(l);
-
-        next = l->next;
-        if (!ipc_waits(t) || !ipc_deadlock(t))
-            continue;
-        dequeue(t);
-        sched_wake(t, -EDEADLK);
-    }
+    while (refuse_first(&port->port_callers))
+        ;
 }
 
 void ipc_task_exit(struct task *t)
 {
     spin_lock(&sched_lock);
-    refuse_all(&t->task_ipc.ipc_clients);
     t->task_ipc.ipc_last = NULL;
     spin_unlock(&sched_lock);
+    while (refuse_first(&t->task_ipc.ipc_clients))
+        ;
 }

@@ -12,6 +12,7 @@
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/task/cache.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 #include "mm/kmem.h"
 
 struct list port_all = LIST_INIT(port_all);
@@ -29,6 +30,7 @@ static void port_ctor(void *obj, size_t size UNUSED)
     port->port_bits = 0;
     port->port_holders = 0;
     port->port_alarm_bits = 0;
+    port->port_alarm.timeout_ms = 0;
 }
 
 void port_init(void)
@@ -45,6 +47,7 @@ struct port *port_create(void)
     object_init(&port->port_object, &port_type);
     port->port_server = task_self()->task_pid;
     port->port_calls = 0;
+    port->port_session = NULL;
     spin_lock(&sched_lock);
     port->port_number = ++last_number;
     list_insert_before(&port_all, &port->port_all_link);
@@ -52,7 +55,7 @@ struct port *port_create(void)
     return port;
 }
 
-/* ---- handles opened and closed ------------------------------------------ */
+/* ---- handles created and closed ----------------------------------------- */
 
 static void release(struct object *o)
 {
@@ -61,10 +64,11 @@ static void release(struct object *o)
     spin_lock(&sched_lock);
     list_remove(&port->port_all_link);
     spin_unlock(&sched_lock);
+    session_refund(port->port_session, SESSION_PORTS, 1);
     kmem_cache_free(port_cache, port);
 }
 
-static void opened(struct object *o, uint32_t flags)
+static void count_handle(struct object *o, uint32_t flags)
 {
     struct port *port = container_of(o, struct port, port_object);
 
@@ -84,53 +88,46 @@ static void mark_dead(struct port *port)
         name_server_port = NULL;
     ipc_irq_release(port);
     ipc_alarm_off(port);
-    ipc_refuse_callers(port);
 }
 
-/* Other receivers remain, but they may all be in a deadlock with the callers
- * now. */
-static void receiver_left(struct port *port)
-{
-    spin_assert_held(&sched_lock);
-    if (port->port_server == task_self()->task_pid)
-        port->port_server = 0;
-    ipc_refuse_deadlocks(port);
-}
-
-static void closed(struct object *o, uint32_t flags)
+static void uncount_handle(struct object *o, uint32_t flags)
 {
     struct port *port = container_of(o, struct port, port_object);
+    bool dead;
 
     if ((flags & HANDLE_RECEIVE) == 0)
         return;
     spin_lock(&sched_lock);
-    if (--port->port_holders == 0)
+    if (port->port_server == task_self()->task_pid)
+        port->port_server = 0;
+    dead = --port->port_holders == 0;
+    if (dead)
         mark_dead(port);
-    else
-        receiver_left(port);
     spin_unlock(&sched_lock);
+    if (dead)
+        ipc_refuse_callers(port);
+    else
+        ipc_refuse_deadlock(port);
 }
 
 const struct object_type port_type = {
     .type_name = "port",
     .type_release = release,
-    .type_opened = opened,
-    .type_closed = closed,
+    .type_open = count_handle,
+    .type_close = uncount_handle,
 };
 
 /* ---- the name server's port --------------------------------------------- */
 
 /* Takes no reference: name_server_port becomes NULL when the port dies, which
  * is before its object is freed. */
-int name_server_set(struct port *port, bool force)
+int name_server_set(struct port *port)
 {
     int result = 0;
 
     spin_lock(&sched_lock);
     if (port->port_holders == 0)
         result = -EPIPE;
-    else if (name_server_port != NULL && name_server_port != port && !force)
-        result = -EPERM;
     else
         name_server_port = port;
     spin_unlock(&sched_lock);

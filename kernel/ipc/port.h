@@ -36,19 +36,20 @@ enum ipc_state {
 /* A killed task is READY, but leaves its list only when it runs. So members of
  * these lists count only while they are BLOCKED. */
 struct port {
-    struct object port_object;  /* first */
-    struct list port_callers;   /* by ipc_link */
-    struct list port_receivers; /* by ipc_link */
-    uint32_t port_bits;         /* notified and not received yet */
-    uint32_t port_holders;      /* handles that may receive; 0: dead */
-    pid_t port_server;          /* received last, or created the port; 0: it
+    struct object port_object;    /* first */
+    struct list port_callers;     /* by ipc_link */
+    struct list port_receivers;   /* by ipc_link */
+    uint32_t port_bits;           /* notified and not received yet */
+    uint32_t port_holders;        /* handles that may receive; 0: dead */
+    pid_t port_server;            /* received last, or created the port; 0: it
                                    no longer receives */
-    uint32_t port_calls;        /* calls received so far */
-    uint32_t port_number;       /* for people, to tell ports apart */
-    uint32_t port_alarm_bits;   /* notified at port_alarm_ms; 0: no alarm */
-    uint64_t port_alarm_ms;
-    struct list port_alarm_link; /* in the list of alarms, by time */
-    struct list port_all_link;   /* in the list of ports, by number */
+    struct session *port_session; /* charged for it, or NULL */
+    uint32_t port_calls;          /* calls received so far */
+    uint32_t port_number;         /* for people, to tell ports apart */
+    uint32_t port_alarm_bits;     /* notified at port_alarm; 0: no alarm */
+    uint32_t port_found;          /* for detection of deadlocks */
+    struct timeout port_alarm;
+    struct list port_all_link; /* in the list of ports, by number */
 };
 
 extern const struct object_type port_type;
@@ -75,16 +76,14 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
 /*
  * A call by the kernel on behalf of the running task, which may be a kernel
  * task. `words` are the tag and three words; the reply's replace them. The
- * buffer may be in the kernel's memory; the reply cannot bring a handle. With
- * IPC_PATIENT a kill does not end the wait. A `timeout_ms` other than 0 ends it
- * with -ETIMEDOUT. *received says whether the message had been received when
- * the call failed. The caller has a reference to the port. Otherwise as
- * ipc_call.
+ * buffer may be in the kernel's memory; the reply cannot bring a handle. A
+ * `timeout_ms` other than 0 ends the wait with -ETIMEDOUT. *received says
+ * whether the message had been received when the call failed. The caller has a
+ * reference to the port. Otherwise as ipc_call.
  */
-#define IPC_PATIENT 1u
 int ipc_call_kernel(struct port *port, uint32_t words[4],
-                    struct ipc_buffer *buffer, unsigned flags,
-                    uint32_t timeout_ms, bool *received);
+                    struct ipc_buffer *buffer, uint32_t timeout_ms,
+                    bool *received);
 
 /* Replies to the client of that number (0: the client received last) with the
  * message or, if `error` is not 0, with that error. Returns what the client
@@ -105,9 +104,6 @@ void ipc_task_exit(struct task *t);
 /* Notifies the port of bit number `bit` after `ms` milliseconds; 0 cancels the
  * port's alarm. 0 or -EINVAL. */
 int ipc_alarm(struct port *port, uint32_t ms, unsigned bit);
-
-/* Called by the timer interrupt. */
-void ipc_tick(void);
 
 /* ---- interrupts and the name server ------------------------------------- */
 
@@ -135,14 +131,16 @@ struct ipc_irq_stat {
 };
 void ipc_irq_stat(unsigned irq, struct ipc_irq_stat *out);
 
-/* Makes `port` the name server's. -EPERM if another name server lives and
- * `force` is not set; -EPIPE if `port` is dead. */
-int name_server_set(struct port *port, bool force);
+/* Makes `port` the name server's; the caller has checked the right. 0, or
+ * -EPIPE: `port` is dead. */
+int name_server_set(struct port *port);
 
 /* The name server's port, with a reference for the caller, or NULL. */
 struct port *name_server_get(void);
 
 /* ---- snapshots ---------------------------------------------------------- */
+
+#define PORT_COUNT_MAX 32
 
 struct port_stat {
     uint32_t stat_number;
@@ -152,13 +150,16 @@ struct port_stat {
     uint32_t stat_bits;
     uint32_t stat_irqs; /* interrupt lines bound to it, as bits */
     pid_t stat_server;
-    uint16_t stat_queued;  /* callers not received yet */
-    uint16_t stat_waiting; /* receivers that wait */
+    uint16_t stat_queued;  /* callers not received yet; more than
+                              PORT_COUNT_MAX are not counted */
+    uint16_t stat_waiting; /* receivers that wait, likewise */
     bool stat_name_server; /* is the name server's */
 };
 
-/* Snapshots of the ports with the lowest numbers above `after`, at most n. */
-size_t port_stats(uint32_t after, struct port_stat *out, size_t n);
+/* A snapshot of the port after `last` (NULL: of the first), in order of number.
+ * Drops the reference to `last`; returns the port with a reference, or NULL: no
+ * more. */
+struct port *port_walk(struct port *last, struct port_stat *out);
 
 /* One arrow of the wait-for graph: task -> port -> server. */
 struct ipc_edge {

@@ -64,3 +64,17 @@ static inline void list_remove(const struct list *l)
     prev->next = next;
     next->prev = prev;
 }
+
+/* Moves all members of `from`, which is then empty, to the end of `to`. */
+static inline void list_splice(struct list *from, struct list *to)
+{
+    struct list *first = from->next;
+
+    if (first == from)
+        return;
+    first->prev = to->prev;
+    to->prev->next = first;
+    from->prev->next = to;
+    to->prev = from->prev;
+    list_init(from);
+}

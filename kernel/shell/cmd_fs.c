@@ -159,49 +159,54 @@ static void print_mount_json(const struct mount_row *r)
     kprintf("}\n");
 }
 
-/* Shows the mount after number `last`. Returns its number; 0 after the last. */
-static uint32_t show_mount(uint32_t last, bool json)
+static void show_mount(struct fs *fs, char *path, bool json)
 {
-    static char path[PATH_MAX];
     struct mount_row r = {.row_path = path};
-    struct inode *on, *root;
-    struct fs *fs = fs_next(last, &on, &root);
 
-    if (fs == NULL)
-        return 0;
-    last = fs->fs_id;
-    if (on == NULL)
-        strlcpy(path, "/", sizeof(path));
-    else if (path_of(on, path, sizeof(path)) < 0)
-        strlcpy(path, "?", sizeof(path));
     make_printable(path);
     look_at_mount(fs, &r);
     if (json)
         print_mount_json(&r);
     else
         print_mount(&r);
-    inode_put(root);
-    inode_put(on);
-    return last;
 }
 
 static int cmd_mounts(char **argv)
 {
+    static char path[PATH_MAX];
     bool json = shell_option('j');
+    struct inode *root;
     uint32_t last = 0;
+    struct fs *fs;
 
     (void)argv;
     if (!json)
         kprintf("%-11s %-5s %8s %7s %7s %5s %5s %6s %-10s %s\n", "PATH", "KIND",
                 "ROOT", "BLOCKS", "FREE", "FILES", "FREE", "INODES", "SERVER",
                 "STATE");
-    do
-        last = show_mount(last, json);
-    while (last != 0 && !shell_interrupted());
+    while (!shell_interrupted() && (fs = fs_next(last, path, &root)) != NULL) {
+        last = fs->fs_id;
+        show_mount(fs, path, json);
+        inode_put(root);
+    }
     return 0;
 }
 
 SHELL_COMMAND(mounts, cmd_mounts);
+
+/* The path is that of `mounts`: no server is asked for it. */
+static int cmd_umount(char **argv)
+{
+    const char *path = shell_value('f');
+    struct inode *root = fs_find_mount(path);
+
+    (void)argv;
+    if (root == NULL || userfs_unmount_forced(root) != 0)
+        return shell_error("no server's files are on %s; see `mounts`", path);
+    return 0;
+}
+
+SHELL_COMMAND(umount, cmd_umount);
 
 /* ---- pipes -------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
 #include "drivers/console.h"
 #include "drivers/pit.h"
 #include "drivers/power.h"
-#include "drivers/rtc.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/usage.h"
@@ -188,16 +187,10 @@ static int cmd_uptime(char **argv)
 {
     uint64_t ms = timer_ms();
     uint32_t seconds = (uint32_t)(ms / 1000);
-    struct rtc_time now;
 
     (void)argv;
-    kprintf("up %u:%02u:%02u.%02u", seconds / 3600, seconds / 60 % 60,
+    kprintf("up %u:%02u:%02u.%02u\n", seconds / 3600, seconds / 60 % 60,
             seconds % 60, (uint32_t)(ms % 1000) / 10);
-    if (rtc_now(seconds, &now))
-        kprintf(", the clock says %u-%02u-%02u %02u:%02u:%02u", now.rtc_year,
-                now.rtc_month, now.rtc_day, now.rtc_hour, now.rtc_minute,
-                now.rtc_second);
-    kprintf("\n");
     return 0;
 }
 

@@ -8,23 +8,23 @@
 
 /* ---- ports -------------------------------------------------------------- */
 
-static int cmd_ports(char **argv)
+static int cmd_ports(char **argv UNUSED)
 {
-    struct port_stat st;
-    uint32_t last = 0;
+    struct port_stat st = {.stat_number = 0};
+    struct port *port = NULL;
 
-    (void)argv;
     kprintf("%6s %5s %7s %7s %6s %7s %8s %8s\n", "NUMBER", "REFS", "RECEIVE",
             "CALLS", "QUEUED", "WAITING", "BITS", "IRQS");
-    for (; port_stats(last, &st, 1) == 1 && !shell_interrupted();
-         last = st.stat_number) {
-        kprintf("%6u %5u %7u %7u %6u %7u %08x %8x", st.stat_number,
+    while ((port = port_walk(port, &st)) != NULL) {
+        if (shell_interrupted())
+            continue;
+        kprintf("%6u %5u %7u %7u %6u %7u %08x %8x%s%s\n", st.stat_number,
                 st.stat_refs, st.stat_holders, st.stat_calls, st.stat_queued,
-                st.stat_waiting, st.stat_bits, st.stat_irqs);
-        kprintf("%s%s\n", st.stat_holders == 0 ? "  dead" : "",
+                st.stat_waiting, st.stat_bits, st.stat_irqs,
+                st.stat_holders == 0 ? "  dead" : "",
                 st.stat_name_server ? "  the name server's" : "");
     }
-    if (last == 0)
+    if (st.stat_number == 0)
         kprintf("(there are no ports)\n");
     return 0;
 }

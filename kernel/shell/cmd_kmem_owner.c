@@ -83,14 +83,14 @@ struct mapping {
     size_t map_frame;
 };
 
-/* False if the task has ended or does not map the page. */
+/* False if the task has ended, runs elsewhere or does not map the page. */
 static bool look_in(pid_t pid, struct mapping *m)
 {
     const struct task *t;
     bool found = false;
 
     spin_lock(&sched_lock);
-    t = task_find(pid);
+    t = task_find_at_rest(pid);
     if (t != NULL && t->task_space != NULL) {
         if (m->map_addr == 0)
             m->map_addr = space_mapping(t->task_space, m->map_frame);

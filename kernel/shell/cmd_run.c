@@ -92,23 +92,29 @@ static int console_back(pid_t pid, const char *name, int error, int status)
 
 /* ---- run ---------------------------------------------------------------- */
 
-static bool has_programs(void)
-{
-    struct file *init;
+typedef char path_t[SHELL_LINE_MAX + 8];
 
-    if (file_open("/sbin/init", NULL, O_RDONLY, &init) != 0)
-        return false;
-    object_put(&init->file_object);
-    return true;
+static int try_program(const char *folder, const char *name, path_t path)
+{
+    struct file *f;
+    int error;
+
+    snprintf(path, sizeof(path_t), "%s%s", folder, name);
+    error = file_open(path, NULL, O_RDONLY, &f);
+    if (error == 0)
+        object_put(&f->file_object);
+    return error;
 }
 
 static int cannot_start(const char *path, int error)
 {
+    path_t init;
+
     switch (error) {
     case -ENOENT:
     case -ENOTDIR:
         return shell_error(
-            has_programs()
+            try_program("/sbin/", "init", init) == 0
                 ? "there is no %s; `run ls /bin` lists programs"
                 : "there is no %s, nor any program; boot with the archive of "
                   "programs, as `make run` does: -initrd build/initrd.tar",
@@ -116,6 +122,10 @@ static int cannot_start(const char *path, int error)
     case -ENOEXEC:
     case -EISDIR:
         return shell_error("%s is not a program", path);
+    case -EXDEV:
+        return shell_error("%s is on a file server; the kernel's shell runs "
+                           "only programs of the file system in RAM",
+                           path);
     case -EBUSY:
         return shell_error("%s runs as that server; `servers` shows it", path);
     case -ENOMEM:
@@ -155,20 +165,6 @@ static pid_t spawn(struct process_start *start)
     pid = process_spawn(start);
     object_put(&start->start_console->file_object);
     return pid;
-}
-
-typedef char path_t[SHELL_LINE_MAX + 8];
-
-static int try_program(const char *folder, const char *name, path_t path)
-{
-    struct file *f;
-    int error;
-
-    snprintf(path, sizeof(path_t), "%s%s", folder, name);
-    error = file_open(path, NULL, O_RDONLY, &f);
-    if (error == 0)
-        object_put(&f->file_object);
-    return error;
 }
 
 /* The path of a program: a name without '/' is in /bin or /sbin. 0 or an error;
@@ -360,7 +356,7 @@ static int cmd_sh(char **argv)
 {
     static const char *const words[] = {"init", NULL};
     struct process_start start = {
-        .start_path = "/sbin/init", .start_argv = words, .start_session = true};
+        .start_path = "/sbin/init", .start_argv = words, .start_init = true};
 
     (void)argv;
     if (!taskcmd_alive() || !console_free())

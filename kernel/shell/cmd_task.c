@@ -11,12 +11,14 @@
 #include "drivers/pit.h"
 #include "kernel/fs/device.h"
 #include "kernel/fs/proc.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/switch.h"
 
@@ -118,13 +120,13 @@ static const char *waits_for(const struct task_stat *st)
 
 static void json_task(const struct task_stat *st)
 {
-    kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"state\":\"%s\","
-            "\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,\"switches\":%llu,",
+    kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"session\":%u,"
+            "\"state\":\"%s\",\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,"
+            "\"switches\":%llu,\"waits_for\":",
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
-            proc_state(st->stat_state), st->stat_priority,
-            st->stat_user ? "true" : "false", st->stat_ticks * MS_PER_TICK,
-            st->stat_switches);
-    kprintf("\"waits_for\":");
+            (unsigned)st->stat_session, proc_state(st->stat_state),
+            st->stat_priority, st->stat_user ? "true" : "false",
+            st->stat_ticks * MS_PER_TICK, st->stat_switches);
     shell_json_string(waits_for(st));
     kprintf(",\"name\":");
     shell_json_string(st->stat_name);
@@ -187,11 +189,9 @@ static int send(const char *word, int signal)
     if (!parse_u32(word + group, &number) || number == 0 || number > INT32_MAX)
         return shell_error(
             "'%.32s' is neither a pid nor a group with a - in front", word);
-    error = task_kill(group ? -(pid_t)number : (pid_t)number, signal);
+    error = task_kill(NULL, group ? -(pid_t)number : (pid_t)number, signal);
     if (error == -EPERM)
-        return shell_error("%.32s is the kernel's own; only programs can be "
-                           "ended",
-                           word);
+        return shell_error("%.32s is the kernel's own, not a program", word);
     if (error != 0)
         return shell_error("there is no %s %u; `ps` lists them",
                            group ? "group" : "task", number);
@@ -223,6 +223,30 @@ static void offer_signals(const struct shell_offer *o)
 
 SHELL_COMMAND(kill, cmd_kill);
 SHELL_WORDS(SIGNAL, offer_signals);
+
+/* ---- sessions ----------------------------------------------------------- */
+
+static int cmd_sessions(char **argv)
+{
+    uint32_t number;
+    int error;
+
+    if (argv[1] == NULL)
+        proc_sessions(heap_print, NULL, shell_option('j'));
+    if (argv[1] == NULL || !taskcmd_alive())
+        return argv[1] != NULL;
+    error = parse_u32(argv[2], &number) ? session_end(number) : -ESRCH;
+    if (error != -ESRCH)
+        userfs_unmount_session(number);
+    return error == 0 ? 0
+                      : shell_error(error == -ESRCH
+                                        ? "there is no session '%.32s'"
+                                        : "session %.32s has tasks that do not "
+                                          "end; `ps` lists them",
+                                    argv[2]);
+}
+
+SHELL_COMMAND(sessions, cmd_sessions);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -300,8 +324,8 @@ static int fetch_rows(pid_t pid, uint32_t from, struct row *rows, int n)
     int used = -1;
 
     spin_lock(&sched_lock);
-    t = task_find(pid);
-    table = t == NULL || t->task_state == TASK_RUNNING ? NULL : t->task_handles;
+    t = task_find_at_rest(pid);
+    table = t == NULL ? NULL : t->task_handles;
     if (table != NULL)
         used = 0;
     for (uint32_t h = from; used >= 0 && h < table->table_size && used < n; h++)
@@ -317,7 +341,7 @@ static bool fetch_cwd(pid_t pid, struct row *row)
 
     *row = (struct row){.row_handle = -1};
     spin_lock(&sched_lock);
-    t = task_find(pid);
+    t = task_find_at_rest(pid);
     if (t != NULL && t->task_cwd != NULL)
         inode_row(t->task_cwd, row);
     spin_unlock(&sched_lock);

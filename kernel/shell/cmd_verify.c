@@ -17,6 +17,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
@@ -119,12 +120,13 @@ static const struct check {
     const char *(*check_run)(const char **where);
     bool check_again; /* programs may be in the midst of a change */
 } checks[] = {
-    {"heap", kmem_verify, false},       {"buddy", check_buddy, false},
-    {"paging", check_paging, false},    {"tasks", task_verify, false},
-    {"ports", ipc_verify, false},       {"programs", check_programs, false},
-    {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
-    {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
-    {"servers", servers_verify, false}, {"commit", commit_verify, false},
+    {"heap", kmem_verify, false},        {"buddy", check_buddy, false},
+    {"paging", check_paging, false},     {"tasks", task_verify, false},
+    {"ports", ipc_verify, false},        {"programs", check_programs, false},
+    {"pipes", pipe_verify, false},       {"inodes", inode_verify, false},
+    {"mounts", userfs_verify, true},     {"files", ramfs_verify, true},
+    {"servers", servers_verify, false},  {"commit", commit_verify, false},
+    {"sessions", session_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)
@@ -169,8 +171,8 @@ static int verify_rest(unsigned bad_caches)
             shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
     if (bad == 0 && !json)
         kprintf("caches, supplier, %zu page frames, page tables, tasks, "
-                "programs, promised\nmemory, ports, pipes, inodes, mounts and "
-                "files: every invariant holds\n",
+                "sessions, programs,\npromised memory, ports, pipes, inodes, "
+                "mounts and files: every invariant holds\n",
                 page_count);
     return (int)bad;
 }

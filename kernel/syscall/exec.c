@@ -166,9 +166,10 @@ static int load(struct space *s, struct inode *program,
 }
 
 struct space *exec_load(struct inode *program, const struct exec_args *args,
-                        uint32_t *entry, uint32_t *esp, int *error)
+                        struct session *session, uint32_t *entry, uint32_t *esp,
+                        int *error)
 {
-    struct space *s = space_create();
+    struct space *s = space_create(session);
 
     if (s == NULL) {
         *error = -ENOMEM;

@@ -11,6 +11,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 
 #define EXTRA (IPC_DATA | IPC_HANDLE)
 
@@ -50,6 +51,7 @@ static int get_buffer(struct ipc_buffer *b, struct ipc_buffer __user *from)
         return -EFAULT;
     b->ipc_received = 0;
     b->ipc_received_handle = -1;
+    b->ipc_session = 0;
     return put_buffer(b, from);
 }
 
@@ -85,9 +87,14 @@ int32_t sys_port_create(uint32_t flags, NO_BC)
 
     if (flags != 0)
         return -EINVAL;
+    if (!session_charge(session_self(), SESSION_PORTS, 1))
+        return -EMFILE;
     port = port_create();
-    if (port == NULL)
+    if (port == NULL) {
+        session_refund(session_self(), SESSION_PORTS, 1);
         return -ENOMEM;
+    }
+    port->port_session = session_self();
     return handle_add(task_self()->task_handles, &port->port_object,
                       HANDLE_RECEIVE);
 }
@@ -227,6 +234,9 @@ int32_t sys_name_server(uint32_t op, uint32_t handle, NO_C)
     if (op != NAME_SERVER_SET)
         return -EINVAL;
     port = port_of(handle);
-    return port == NULL ? -EBADF
-                        : name_server_set(port, task_self()->task_privileged);
+    if (port == NULL)
+        return -EBADF;
+    if (!task_self()->task_privileged && !grant_is_of("names"))
+        return -EPERM;
+    return name_server_set(port);
 }

@@ -24,14 +24,23 @@ int32_t sys_mount(uint32_t handle, uint32_t path, NO_C)
     return error;
 }
 
+/* A path through a file system whose server has died is compared with those of
+ * the mounts. */
+static int unmount(const char *path, struct inode *cwd)
+{
+    struct inode *root = NULL;
+    int error = path_lookup(path, cwd, &root);
+
+    if (error == -EIO)
+        root = fs_find_mount(path);
+    else if (error != 0)
+        return error;
+    return root == NULL ? error : userfs_unmount(root);
+}
+
 int32_t sys_umount(uint32_t path, NO_BC)
 {
-    struct inode *root;
-    int error = path_inode(path, &root);
-
-    if (error != 0)
-        return error;
-    return userfs_unmount(root);
+    return with_path(path, unmount);
 }
 
 int32_t sys_sync(NO_ABC)

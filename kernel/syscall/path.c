@@ -29,8 +29,7 @@ void path_free(char *path)
 
 /* ---- one path ----------------------------------------------------------- */
 
-static int32_t with_path(uint32_t user,
-                         int (*fn)(const char *path, struct inode *cwd))
+int32_t with_path(uint32_t user, int (*fn)(const char *path, struct inode *cwd))
 {
     char *path;
     int error = path_copy_in(user, &path);

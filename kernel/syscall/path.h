@@ -12,5 +12,9 @@ struct inode;
 int path_copy_in(uint32_t user, char **path);
 void path_free(char *path);
 
+/* Calls fn with a path of the calling program, and its current directory. */
+int32_t with_path(uint32_t user,
+                  int (*fn)(const char *path, struct inode *cwd));
+
 /* *out: the inode of a program's path, with a reference. */
 int path_inode(uint32_t user, struct inode **out);

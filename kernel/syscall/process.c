@@ -12,6 +12,7 @@
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/grant.h"
 #include "kernel/task/handle.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/paging.h"
@@ -65,6 +66,16 @@ static int equip(struct task *t, struct space *s, struct handle_table *handles,
     return 0;
 }
 
+/* Charges the session for a task that is not started; false: too many. */
+static bool join(struct task *t, struct session *session)
+{
+    bool fits = session_charge(session, SESSION_TASKS, 1);
+
+    if (fits)
+        t->task_session = session;
+    return fits;
+}
+
 pid_t process_fork(void)
 {
     struct task *self = task_self();
@@ -74,6 +85,10 @@ pid_t process_fork(void)
 
     if (t == NULL)
         return -ENOMEM;
+    if (!join(t, self->task_session)) {
+        task_discard(t);
+        return -EAGAIN;
+    }
     error = equip(t, space_copy(self->task_space),
                   handle_table_copy(self->task_handles), self->task_cwd);
     if (error != 0)
@@ -120,9 +135,10 @@ static struct task *make_process(const struct process_start *start,
     struct task *t = task_prepare(exec_name(start->start_path), enter_program,
                                   NULL, PRIORITY_USER);
 
-    *error = t == NULL ? -ENOMEM : 0;
-    if (t != NULL && start->start_grant != NULL)
-        *error = grant_take(start->start_grant, t);
+    *error = t == NULL                                  ? -ENOMEM
+             : !join(t, s->space_commit.commit_session) ? -EAGAIN
+             : start->start_grant != NULL ? grant_take(start->start_grant, t)
+                                          : 0;
     if (*error != 0) {
         space_destroy(s);
         if (t != NULL)
@@ -130,18 +146,21 @@ static struct task *make_process(const struct process_start *start,
         return NULL;
     }
     grant_exec(t, program);
-    t->task_privileged = start->start_privileged ||
-                         (start->start_session && program == servers_session());
     *error = equip(t, s, standard_handles(start->start_console), path_root());
     return *error == 0 ? t : NULL;
 }
 
+/* Servers and privileged programs are outside every session. */
 static pid_t spawn(const struct process_start *start, struct inode *program,
                    const struct exec_args *args)
 {
+    bool privileged = start->start_privileged ||
+                      (start->start_init && program == servers_init_program());
+    bool outside = privileged || start->start_grant != NULL;
     uint32_t entry, esp;
     int error;
-    struct space *s = exec_load(program, args, &entry, &esp, &error);
+    struct space *s = exec_load(program, args, outside ? NULL : session_console,
+                                &entry, &esp, &error);
     struct task *t;
 
     if (s == NULL)
@@ -149,6 +168,7 @@ static pid_t spawn(const struct process_start *start, struct inode *program,
     t = make_process(start, program, s, &error);
     if (t == NULL)
         return error;
+    t->task_privileged = privileged;
     *task_frame(t) = first_frame(entry, esp);
     return task_start(t);
 }
@@ -186,11 +206,12 @@ pid_t process_spawn(const struct process_start *start)
 
 /* From here on the old program no longer exists. */
 static void replace(struct space *s, const char *path, struct inode *program,
-                    uint32_t entry, uint32_t esp)
+                    struct session *session, uint32_t entry, uint32_t esp)
 {
     struct task *self = task_self();
     struct space *old = self->task_space;
 
+    self->task_session = session;
     self->task_privileged = false;
     if (self->task_grant != NULL && !grant_exec(self, program))
         ipc_irq_drop(self);
@@ -204,23 +225,48 @@ static void replace(struct space *s, const char *path, struct inode *program,
     *task_frame(self) = first_frame(entry, esp);
 }
 
+/* Whether the caller, which is outside every session, remains so with that
+ * program. The init of boot time, which has lost its privilege, does. */
+static bool stays_outside(const struct inode *program)
+{
+    const struct grant *g = task_self()->task_grant;
+
+    return program == servers_init_program() ||
+           (g != NULL && g->grant_program == program);
+}
+
+static int exec_program(const char *path, struct inode *program,
+                        const struct exec_args *args)
+{
+    struct session *session = session_self();
+    bool enters = session == NULL && !stays_outside(program);
+    uint32_t entry, esp;
+    struct space *s;
+    int error;
+
+    if (enters && (session = session_create()) == NULL)
+        return -ENOMEM;
+    s = exec_load(program, args, session, &entry, &esp, &error);
+    /* With a space: point of no return. */
+    if (s != NULL)
+        replace(s, path, program, session, entry, esp);
+    else if (enters)
+        session_leave(session);
+    return error;
+}
+
 static int exec_copied(const char *path, const char *const argv[],
                        const char *const envp[])
 {
     struct exec_args args;
-    uint32_t entry, esp;
     struct inode *program;
-    struct space *s = NULL;
     int error = exec_args_copy(&args, argv, envp, true);
 
     if (error != 0)
         return error;
     error = path_lookup(path, task_self()->task_cwd, &program);
     if (error == 0) {
-        s = exec_load(program, &args, &entry, &esp, &error);
-        /* With a space: point of no return. */
-        if (s != NULL)
-            replace(s, path, program, entry, esp);
+        error = exec_program(path, program, &args);
         inode_put(program);
     }
     exec_args_free(&args);

@@ -22,7 +22,7 @@ struct process_start {
                                   program is the grant's and the path gives
                                   only the name */
     bool start_privileged;
-    bool start_session; /* privileged if the program is the init of boot time */
+    bool start_init; /* privileged if the program is the init of boot time */
 };
 
 /*
@@ -33,7 +33,8 @@ struct process_start {
  */
 pid_t process_spawn(const struct process_start *start);
 
-/* Forks the calling process. Returns the pid, or -ENOMEM. */
+/* Forks the calling process. Returns the pid, -ENOMEM, or -EAGAIN: its session
+ * has as many tasks as it may have. */
 pid_t process_fork(void);
 
 /* Ends the calling process: closes its handles, releases directory and address
@@ -57,10 +58,12 @@ int exec_args_copy(struct exec_args *args, const char *const argv[],
                    const char *const envp[], bool user);
 void exec_args_free(struct exec_args *args);
 
-/* Returns a space with the program loaded and its arguments on the stack;
+/* Returns a space with the program loaded and its arguments on the stack,
+ * charged to `session`;
  * *entry and *esp are its start. NULL and *error. May sleep. */
 struct space *exec_load(struct inode *program, const struct exec_args *args,
-                        uint32_t *entry, uint32_t *esp, int *error);
+                        struct session *session, uint32_t *entry, uint32_t *esp,
+                        int *error);
 
 /* A program's name for ps: the last component of its path. */
 const char *exec_name(const char *path);

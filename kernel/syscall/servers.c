@@ -22,11 +22,11 @@
 #define INIT         "/sbin/init"
 #define MANIFEST_MAX KIB(64)
 
-static struct inode *session; /* the program of sessions */
+static struct inode *init;
 
-const struct inode *servers_session(void)
+const struct inode *servers_init_program(void)
 {
-    return session;
+    return init;
 }
 
 /* ---- the manifest ------------------------------------------------------- */
@@ -121,7 +121,7 @@ void servers_init(void)
     const char *wrong;
     struct inode *inode;
 
-    session = sealed(INIT);
+    init = sealed(INIT);
     if (path_lookup(MANIFEST, NULL, &inode) != 0)
         return;
     wrong = read_file(inode);

@@ -11,9 +11,8 @@ struct inode;
  * grants and prints errors. After fs_init. Boot only. */
 void servers_init(void);
 
-/* The program of sessions, /sbin/init as it was at boot, borrowed; NULL: there
- * was none. */
-const struct inode *servers_session(void);
+/* /sbin/init as it was at boot, borrowed; NULL: there was none. */
+const struct inode *servers_init_program(void);
 
 /* The same with any manifest; returns the number of errors. For tests. */
 unsigned servers_read(const char *text, size_t n);

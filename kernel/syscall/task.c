@@ -31,7 +31,8 @@ int32_t sys_exit(uint32_t code, NO_BC)
     process_exit((int)(code & 0xff) << 8);
 }
 
-/* fork(): the child's pid, and 0 in the child. ENOMEM. */
+/* fork(): the child's pid, and 0 in the child. EAGAIN (too many tasks in the
+ * session), ENOMEM. */
 int32_t sys_fork(NO_ABC)
 {
     return process_fork();
@@ -64,7 +65,7 @@ int32_t sys_wait(uint32_t pid, uint32_t status_out, uint32_t flags)
 /* kill(pid or -group, signal): ESRCH, EPERM, EINVAL. */
 int32_t sys_kill(uint32_t pid, uint32_t signal, NO_C)
 {
-    return task_kill((pid_t)pid, (int)signal);
+    return task_kill(task_self(), (pid_t)pid, (int)signal);
 }
 
 /* yield() */
@@ -86,22 +87,25 @@ int32_t sys_uptime(NO_ABC)
     return (int32_t)(timer_ms() & INT32_MAX);
 }
 
-/* The group may be the task's own new one, or one that exists. */
-static int set_group(struct task *self, struct task *t, pid_t group)
+/* The group may be the task's own new one, or one with a task that the caller
+ * may signal. */
+static int set_group(struct task *self, struct task *t, pid_t group,
+                     bool may_join)
 {
     if (t == NULL || (t != self && t->task_parent != self))
         return -ESRCH;
-    if (group != t->task_pid && !task_group_exists(group))
+    if (group != t->task_pid && !(may_join && task_group_exists(group)))
         return -EPERM;
-    t->task_group = group;
+    task_set_group(t, group);
     return 0;
 }
 
 /* setpgid(pid or 0, group or 0): for the caller or one of its children. ESRCH,
- * EPERM (no such group), EINVAL. */
+ * EPERM (no such group that it may join), EINVAL. */
 int32_t sys_setpgid(uint32_t pid, uint32_t group, NO_C)
 {
     struct task *self = task_self();
+    bool may_join;
     int result;
 
     if ((pid_t)pid < 0 || (pid_t)group < 0)
@@ -110,8 +114,9 @@ int32_t sys_setpgid(uint32_t pid, uint32_t group, NO_C)
         pid = (uint32_t)self->task_pid;
     if (group == 0)
         group = pid;
+    may_join = group != pid && task_kill(self, -(pid_t)group, 0) == 0;
     spin_lock(&sched_lock);
-    result = set_group(self, task_find((pid_t)pid), (pid_t)group);
+    result = set_group(self, task_find((pid_t)pid), (pid_t)group, may_join);
     spin_unlock(&sched_lock);
     return result;
 }

@@ -137,6 +137,13 @@ bool grant_exec(struct task *t, const struct inode *program)
 
 /* ---- what the caller may use -------------------------------------------- */
 
+bool grant_is_of(const char *name)
+{
+    const struct grant *g = grant_self();
+
+    return g != NULL && strcmp(g->grant_server.server_name, name) == 0;
+}
+
 bool grant_has_irq(uint32_t line)
 {
     const struct grant *g = grant_self();

@@ -66,6 +66,9 @@ static inline const struct grant *grant_self(void)
     return g != NULL && g->grant_in_force ? g : NULL;
 }
 
+/* Whether it is that of the server of this name. */
+bool grant_is_of(const char *name);
+
 bool grant_has_irq(uint32_t line);
 bool grant_has_memory(paddr_t first, uint32_t bytes);
 

@@ -88,8 +88,8 @@ static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
 {
     t->table_slot[h] = (struct handle){o, flags};
     t->table_used++;
-    if (unlikely(o->object_type->type_opened != NULL))
-        o->object_type->type_opened(o, flags);
+    if (unlikely(o->object_type->type_open != NULL))
+        o->object_type->type_open(o, flags);
 }
 
 /* Empties the slot of an open handle. The caller gets its reference. */
@@ -102,8 +102,8 @@ static inline struct object *empty(struct handle_table *t, struct handle *slot)
     t->table_used--;
     if (h < t->table_lowest)
         t->table_lowest = h;
-    if (unlikely(o->object_type->type_closed != NULL))
-        o->object_type->type_closed(o, slot->handle_flags);
+    if (unlikely(o->object_type->type_close != NULL))
+        o->object_type->type_close(o, slot->handle_flags);
     return o;
 }
 

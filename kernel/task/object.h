@@ -15,9 +15,9 @@ struct object_type {
     const char *type_name; /* for `files`: "file", "pipe", "port" */
     /* Drops the last reference. May sleep. */
     void (*type_release)(struct object *o);
-    /* A handle with these flags was created or closed; may be NULL. */
-    void (*type_opened)(struct object *o, uint32_t flags);
-    void (*type_closed)(struct object *o, uint32_t flags);
+    /* A handle with these flags has been created, or closed. May be NULL. */
+    void (*type_open)(struct object *o, uint32_t flags);
+    void (*type_close)(struct object *o, uint32_t flags);
 };
 
 struct object {

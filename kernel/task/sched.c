@@ -7,7 +7,7 @@
  *
  *     ready[KERNEL] -> a -> b         ready_mask = 1 << KERNEL | 1 << USER
  *     ready[SERVER]
- *     ready[USER]   -> c              sleepers, by time: d -> e
+ *     ready[USER]   -> c              sleeping until a time: timeout.h
  *
  * The idle task is in no queue; it runs when ready_mask is 0.
  */
@@ -22,7 +22,6 @@ struct spinlock sched_lock = SPINLOCK_INIT("scheduler", SCHED_LOCK_RANK);
 
 static struct list ready[PRIORITIES];
 static uint32_t ready_mask;
-static struct list sleepers = LIST_INIT(sleepers);
 static struct task *idle;
 
 void sched_init(struct task *boot, struct task *idle_task)
@@ -61,19 +60,6 @@ static struct task *pick(void)
     if (list_empty(&ready[priority]))
         ready_mask &= ~(1u << priority);
     return t;
-}
-
-/* Inserts the task into the list of sleepers, in order of time. */
-static void sleep_until(struct task *t, uint64_t wake_ms)
-{
-    struct list *at = sleepers.prev;
-
-    while (at != &sleepers &&
-           list_entry(at, struct task, task_timer_link)->task_wake_ms > wake_ms)
-        at = at->prev;
-    t->task_wake_ms = wake_ms;
-    t->task_timed = true;
-    list_insert_after(at, &t->task_timer_link);
 }
 
 /* ---- switching ---------------------------------------------------------- */
@@ -135,6 +121,11 @@ void sched_preempt(void)
 
 /* ---- waiting and waking ------------------------------------------------- */
 
+static void time_over(struct timeout *timeout)
+{
+    sched_wake(list_entry(timeout, struct task, task_timeout), -ETIMEDOUT);
+}
+
 /* Records how the caller waits. False: it was killed and does not wait. */
 static inline bool begin_wait(struct task *self, bool interruptible,
                               uint32_t timeout_ms)
@@ -145,7 +136,7 @@ static inline bool begin_wait(struct task *self, bool interruptible,
     self->task_interruptible = interruptible;
     self->task_wake_result = 0;
     if (timeout_ms != 0)
-        sleep_until(self, timer_ms() + timeout_ms);
+        timeout_set(&self->task_timeout, timer_ms() + timeout_ms, time_over);
     return true;
 }
 
@@ -169,27 +160,7 @@ static inline void end_wait(struct task *t, int result)
         list_remove(&t->task_link);
         t->task_waiting = NULL;
     }
-    if (t->task_timed) {
-        list_remove(&t->task_timer_link);
-        t->task_timed = false;
-    }
-}
-
-bool sched_timer_pause(struct task *t)
-{
-    bool timed = t->task_timed;
-
-    spin_assert_held(&sched_lock);
-    if (timed)
-        list_remove(&t->task_timer_link);
-    t->task_timed = false;
-    return timed;
-}
-
-void sched_timer_resume(struct task *t)
-{
-    spin_assert_held(&sched_lock);
-    sleep_until(t, t->task_wake_ms);
+    timeout_clear(&t->task_timeout);
 }
 
 int sched_block_handoff(bool interruptible, struct task *next, int result)
@@ -232,17 +203,8 @@ int sched_sleep_ms(uint32_t ms)
 void sched_tick(void)
 {
     struct task *self = task_self();
-    uint64_t now = timer_ms();
 
     spin_lock(&sched_lock);
-    while (!list_empty(&sleepers)) {
-        struct task *t =
-            list_entry(sleepers.next, struct task, task_timer_link);
-
-        if (t->task_wake_ms > now)
-            break;
-        sched_wake(t, -ETIMEDOUT);
-    }
     self->task_ticks++;
     if (self->task_slice > 1)
         self->task_slice--;
@@ -273,21 +235,8 @@ static const char *verify_ready(unsigned priority, size_t bound)
 const char *sched_verify(size_t tasks)
 {
     const char *wrong = NULL;
-    uint64_t last = 0;
-    size_t n = 0;
 
     for (unsigned i = 0; i < PRIORITIES && wrong == NULL; i++)
         wrong = verify_ready(i, tasks);
-    list_for_each (l, &sleepers) {
-        const struct task *t = list_entry(l, struct task, task_timer_link);
-
-        if (wrong != NULL || n++ > tasks)
-            return wrong != NULL ? wrong : "the list of sleepers does not end";
-        if (!t->task_timed || t->task_state != TASK_BLOCKED)
-            wrong = "a sleeper is not waiting";
-        if (t->task_wake_ms < last)
-            wrong = "the sleepers are not in order of time";
-        last = t->task_wake_ms;
-    }
     return wrong;
 }

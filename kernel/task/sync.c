@@ -1,24 +1,27 @@
 /*
- * Wait queues, mutexes and condition variables: lists of tasks under
- * sched_lock, so that a test and the wait that follows are one step.
+ * Wait queues, eventcounts, mutexes and condition variables: lists of tasks
+ * under sched_lock, so that a test and the wait that follows are one step.
  */
+#include "kernel/abi/errno.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/panic.h"
 
 /* ---- wait queues -------------------------------------------------------- */
 
-/* If the task was killed, sched_block returns without removing it from the
- * queue, so it removes itself. */
-int wait_queue_block(struct wait_queue *q, bool interruptible,
-                     uint32_t timeout_ms)
+static inline void enter(struct wait_queue *q, struct task *self)
 {
-    struct task *self = task_self();
-    int result;
-
     spin_assert_held(&sched_lock);
     list_insert_before(&q->wait_tasks, &self->task_link);
     self->task_waiting = q;
-    result = sched_block(interruptible, timeout_ms);
+}
+
+/* Blocks the caller, which is in a queue. If the task was killed, sched_block
+ * returns without removing it from the queue, so it removes itself. */
+static inline int block_in_queue(struct task *self, bool interruptible,
+                                 uint32_t timeout_ms)
+{
+    int result = sched_block(interruptible, timeout_ms);
+
     if (self->task_waiting != NULL) {
         list_remove(&self->task_link);
         self->task_waiting = NULL;
@@ -26,18 +29,77 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
     return result;
 }
 
-void wait_queue_wake_locked(struct wait_queue *q, unsigned n)
+int wait_queue_block(struct wait_queue *q, bool interruptible,
+                     uint32_t timeout_ms)
+{
+    struct task *self = task_self();
+
+    enter(q, self);
+    return block_in_queue(self, interruptible, timeout_ms);
+}
+
+int wait_queue_block_killable(struct wait_queue *q)
+{
+    int result = wait_queue_block(q, true, wait_limit_ms());
+
+    return result == -ETIMEDOUT ? -EIO : result;
+}
+
+void wait_queue_wake_locked(struct wait_queue *q)
 {
     spin_assert_held(&sched_lock);
-    for (; n != 0 && !list_empty(&q->wait_tasks); n--)
+    if (!list_empty(&q->wait_tasks))
         sched_wake(list_entry(q->wait_tasks.next, struct task, task_link), 0);
 }
 
-void wait_queue_wake(struct wait_queue *q, unsigned n)
+void wait_queue_wake(struct wait_queue *q)
 {
     spin_lock(&sched_lock);
-    wait_queue_wake_locked(q, n);
+    wait_queue_wake_locked(q);
     spin_unlock(&sched_lock);
+}
+
+/* Tasks that enter the queue meanwhile are not woken. The list is on the stack,
+ * so it is only left when it is seen empty under the lock: a task that is
+ * killed removes itself from it. */
+static void wake_all_locked(struct wait_queue *q)
+{
+    struct wait_queue woken;
+
+    wait_queue_init(&woken, NULL);
+    list_splice(&q->wait_tasks, &woken.wait_tasks);
+    while (!list_empty(&woken.wait_tasks)) {
+        wait_queue_wake_locked(&woken);
+        sched_let_in();
+    }
+}
+
+void wait_queue_wake_all(struct wait_queue *q)
+{
+    spin_lock(&sched_lock);
+    wake_all_locked(q);
+    spin_unlock(&sched_lock);
+}
+
+/* ---- eventcounts -------------------------------------------------------- */
+
+void eventcount_advance(struct eventcount *e)
+{
+    spin_lock(&sched_lock);
+    __atomic_store_n(&e->event_count, e->event_count + 1, __ATOMIC_RELEASE);
+    wake_all_locked(&e->event_waiters);
+    spin_unlock(&sched_lock);
+}
+
+int eventcount_wait(struct eventcount *e, uint32_t seen, bool interruptible)
+{
+    int result = 0;
+
+    spin_lock(&sched_lock);
+    if (e->event_count == seen)
+        result = wait_queue_block(&e->event_waiters, interruptible, 0);
+    spin_unlock(&sched_lock);
+    return result;
 }
 
 /* ---- mutexes ------------------------------------------------------------ */
@@ -54,25 +116,28 @@ void mutex_init(struct mutex *m, const char *reason, unsigned rank UNUSED)
 
 /* The mutex is held by another task: waits. An unlock wakes the first waiter,
  * which must try again, because another task may have taken the mutex. */
-void mutex_lock_slow(struct mutex *m)
+int mutex_lock_slow(struct mutex *m, bool killable)
 {
     struct task *self = task_self();
+    int error = 0;
 
     if (m->mutex_owner == self)
         panic("mutex %s: taken twice by task %s", m->mutex_waiters.wait_reason,
               self->task_name);
     spin_lock(&sched_lock);
-    while (!mutex_try(m))
-        wait_queue_block(&m->mutex_waiters, false, 0);
+    while (error == 0 && !mutex_try(m))
+        error = killable ? wait_queue_block_killable(&m->mutex_waiters)
+                         : wait_queue_block(&m->mutex_waiters, false, 0);
     spin_unlock(&sched_lock);
+    return error;
 }
 
 static inline void release(struct mutex *m)
 {
     spin_assert_held(&sched_lock);
-    m->mutex_owner = NULL;
+    __atomic_store_n(&m->mutex_owner, NULL, __ATOMIC_RELEASE);
     if (unlikely(!list_empty(&m->mutex_waiters.wait_tasks)))
-        wait_queue_wake_locked(&m->mutex_waiters, 1);
+        wait_queue_wake_locked(&m->mutex_waiters);
 }
 
 void mutex_unlock(struct mutex *m)
@@ -91,7 +156,7 @@ void mutex_debug_take(struct mutex *m)
     struct task *self = task_self();
     struct mutex *outer = self->task_mutex;
 
-    if (cpu_self()->cpu_locks != 0)
+    if ((read_eflags() & EFLAGS_IF) == 0 && cpu_self()->cpu_locks != 0)
         panic("lock order: mutex %s taken with a spin lock held",
               m->mutex_waiters.wait_reason);
     if (outer != NULL && outer->mutex_rank > m->mutex_rank)
@@ -126,16 +191,21 @@ void mutex_debug_release(struct mutex *m)
 
 /* ---- condition variables ------------------------------------------------ */
 
+/* From the release on, another processor may take the mutex and look for
+ * waiters without sched_lock (cond_signal), so the caller is in the queue by
+ * then. */
 int cond_wait(struct cond *c, struct mutex *m)
 {
+    struct task *self = task_self();
     int result;
 
 #ifdef CONFIG_DEBUG
     mutex_debug_release(m);
 #endif
     spin_lock(&sched_lock);
+    enter(&c->cond_waiters, self);
     release(m);
-    result = wait_queue_block(&c->cond_waiters, true, 0);
+    result = block_in_queue(self, true, 0);
     spin_unlock(&sched_lock);
     mutex_lock(m);
     return result;

@@ -1,10 +1,12 @@
 /*
- * Wait queues, mutexes, condition variables, in their textbook meaning.
+ * Wait queues, eventcounts, mutexes, condition variables, in their textbook
+ * meaning.
  *
- * Only wait_queue_wake may be used in interrupts. A task holds a mutex and may
- * wait while it does; a spin lock may not be held across a wait. Each type has
- * a constructed state (free, no waiters) in which it is left, so cached objects
- * keep it between uses.
+ * Only the wakes of wait queues and eventcount_advance may be used in
+ * interrupts. A task holds a mutex
+ * and may wait while it does; a spin lock may not be held across a wait. Each
+ * type has a constructed state (free, no waiters) in which it is left, so
+ * cached objects keep it between uses.
  */
 #pragma once
 
@@ -28,10 +30,59 @@ static inline void wait_queue_init(struct wait_queue *q, const char *reason)
 int wait_queue_block(struct wait_queue *q, bool interruptible,
                      uint32_t timeout_ms);
 
-/* Wakes the first `n` waiters (UINT32_MAX: all). Takes sched_lock; the caller
- * of wait_queue_wake_locked holds it. May be used in interrupts. */
-void wait_queue_wake(struct wait_queue *q, unsigned n);
-void wait_queue_wake_locked(struct wait_queue *q, unsigned n);
+/* The same for an event that a program must cause: 0; -EINTR if the caller is
+ * killed; -EIO if it is a kernel task, which cannot be killed, and has waited
+ * for KERNEL_PATIENCE_MS. */
+int wait_queue_block_killable(struct wait_queue *q);
+
+#define KERNEL_PATIENCE_MS 5000u
+
+/* The time-out of a wait for a program: 0 (none) for a task that can be
+ * killed. */
+static inline uint32_t wait_limit_ms(void)
+{
+    return task_self()->task_space == NULL ? KERNEL_PATIENCE_MS : 0;
+}
+
+/* Wakes the first waiter. Takes sched_lock; the caller of
+ * wait_queue_wake_locked holds it. May be used in interrupts. */
+void wait_queue_wake(struct wait_queue *q);
+void wait_queue_wake_locked(struct wait_queue *q);
+
+/* Wakes all that wait now, one in each hold of sched_lock. */
+void wait_queue_wake_all(struct wait_queue *q);
+
+/* ---- eventcounts -------------------------------------------------------- */
+
+/*
+ * How often an event has happened, and the tasks that wait for the next one (D.
+ * Reed and R. Kanodia, "Synchronization with eventcounts and sequencers",
+ * 1979). For a condition that sched_lock does not guard: the waker changes the
+ * condition, then advances the count. The waiter reads the count, then tests
+ * the condition, then waits. An event between the test and the wait has
+ * advanced the count, so the wait returns at once.
+ */
+struct eventcount {
+    uint32_t event_count; /* changed only under sched_lock */
+    struct wait_queue event_waiters;
+};
+
+#define EVENTCOUNT_INIT(name, reason)                                          \
+    {                                                                          \
+        0, WAIT_QUEUE_INIT((name).event_waiters, reason)                       \
+    }
+
+static inline uint32_t eventcount_read(const struct eventcount *e)
+{
+    return __atomic_load_n(&e->event_count, __ATOMIC_ACQUIRE);
+}
+
+/* Wakes all waiters. Takes sched_lock. May be used in interrupts. */
+void eventcount_advance(struct eventcount *e);
+
+/* Blocks unless the count has changed since it was read as `seen`. 0, or
+ * -EINTR if the caller is killed. Takes sched_lock. */
+int eventcount_wait(struct eventcount *e, uint32_t seen, bool interruptible);
 
 /* ---- mutexes ------------------------------------------------------------ */
 
@@ -73,7 +124,7 @@ void mutex_assert_held(const struct mutex *m);
 
 void mutex_init(struct mutex *m, const char *reason, unsigned rank);
 
-void mutex_lock_slow(struct mutex *m);
+int mutex_lock_slow(struct mutex *m, bool killable);
 void mutex_debug_take(struct mutex *m);
 void mutex_debug_release(struct mutex *m);
 
@@ -87,14 +138,28 @@ static inline bool mutex_try(struct mutex *m)
                                        __ATOMIC_RELAXED);
 }
 
-/* Waits uninterruptibly: mutexes are held for a short time. */
+/* Waits uninterruptibly, for a mutex that is held for a short time only. */
 static inline void mutex_lock(struct mutex *m)
 {
     if (unlikely(!mutex_try(m)))
-        mutex_lock_slow(m);
+        mutex_lock_slow(m, false);
 #ifdef CONFIG_DEBUG
     mutex_debug_take(m);
 #endif
+}
+
+/* For a mutex whose holder may wait for a program. 0, or an error of
+ * wait_queue_block_killable: then the caller does not hold it. */
+__attribute__((warn_unused_result)) static inline int
+mutex_lock_killable(struct mutex *m)
+{
+    int error = likely(mutex_try(m)) ? 0 : mutex_lock_slow(m, true);
+
+#ifdef CONFIG_DEBUG
+    if (error == 0)
+        mutex_debug_take(m);
+#endif
+    return error;
 }
 
 void mutex_unlock(struct mutex *m);
@@ -114,15 +179,16 @@ static inline void cond_init(struct cond *c, const char *reason)
  * killed; `m` is held in both cases. Test the condition again afterwards. */
 int cond_wait(struct cond *c, struct mutex *m);
 
-/* Wakes one waiter, or all. The caller should hold the waiters' mutex. */
+/* Wakes one waiter, or all. The caller holds the waiters' mutex: only then may
+ * it look without sched_lock whether there are any. */
 static inline void cond_signal(struct cond *c)
 {
     if (!list_empty(&c->cond_waiters.wait_tasks))
-        wait_queue_wake(&c->cond_waiters, 1);
+        wait_queue_wake(&c->cond_waiters);
 }
 
 static inline void cond_broadcast(struct cond *c)
 {
     if (!list_empty(&c->cond_waiters.wait_tasks))
-        wait_queue_wake(&c->cond_waiters, UINT32_MAX);
+        wait_queue_wake_all(&c->cond_waiters);
 }

@@ -14,21 +14,30 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
+#include "kernel/task/session.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/switch.h"
 #include "kernel/x86/trap.h"
 #include "mm/kmem.h"
 
-#define HASH_SIZE 64u /* a power of two */
-
 static struct kmem_cache *task_cache;
 static struct kmem_cache *kstack_cache;
 
+/* What a number means, as a pid and as a group. There are as many numbers as
+ * frames. A task needs several frames and takes at most two numbers, so some
+ * number is always free. */
+struct pid {
+    struct task *pid_task; /* or NULL */
+    uint32_t pid_members;  /* tasks of the group */
+};
+
 /* Guarded by sched_lock. */
-static struct list all_tasks = LIST_INIT(all_tasks); /* by pid */
-static struct list by_pid[HASH_SIZE];
-static pid_t last_pid;
+static struct list all_tasks = LIST_INIT(all_tasks);
+static struct pid *pids;
+static uint32_t pid_end; /* all pids given so far are lower */
+uint32_t pid_limit;
+uint32_t pid_last;
 static struct task *reaper; /* the parent of tasks without another */
 
 /* ---- the two caches ----------------------------------------------------- */
@@ -79,6 +88,7 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_privileged = false;
     t->task_grant = NULL;
     t->task_ports = NULL;
+    t->task_session = NULL;
     task_set_name(t, name);
 }
 
@@ -103,27 +113,42 @@ struct task *task_prepare(const char *name, void (*entry)(void *), void *arg,
 
 void task_discard(struct task *t)
 {
+    session_leave(t->task_session);
     kmem_cache_free(kstack_cache, t->task_kstack);
     kmem_cache_free(task_cache, t);
 }
 
-static struct list *bucket(pid_t pid)
+/* Children that have ended come first, so that find_child need not search. */
+static void enter_children(struct task *t, struct task *parent)
 {
-    return &by_pid[(uint32_t)pid % HASH_SIZE];
+    t->task_parent = parent;
+    if (t->task_state == TASK_ZOMBIE)
+        list_insert_after(&parent->task_children, &t->task_sibling);
+    else
+        list_insert_before(&parent->task_children, &t->task_sibling);
 }
 
-/* Assigns a pid and a parent. */
-static void enter(struct task *t, struct task *parent)
+/* Assigns the next pid and a parent. False: the pid is in use. */
+static bool enter(struct task *t, struct task *parent)
 {
+    struct pid *pid;
+
     spin_assert_held(&sched_lock);
-    t->task_pid = ++last_pid;
+    pid_last = (pid_last + 1) % pid_limit;
+    pid = &pids[pid_last];
+    if (pid->pid_task != NULL || pid->pid_members != 0)
+        return false;
+    pid_end = MAX(pid_end, pid_last + 1);
+    pid->pid_task = t;
+    t->task_pid = (pid_t)pid_last;
     if (t->task_group == 0)
         t->task_group = t->task_pid;
-    t->task_parent = parent;
+    pids[t->task_group].pid_members++;
     list_insert_before(&all_tasks, &t->task_all_link);
-    list_insert_before(bucket(t->task_pid), &t->task_hash_link);
+    t->task_parent = NULL;
     if (parent != NULL)
-        list_insert_before(&parent->task_children, &t->task_sibling);
+        enter_children(t, parent);
+    return true;
 }
 
 /* If the parent's group was killed while the parent was creating `t`, the kill
@@ -142,7 +167,8 @@ pid_t task_start(struct task *t)
     pid_t pid;
 
     spin_lock(&sched_lock);
-    enter(t, task_self());
+    while (!enter(t, task_self()))
+        sched_let_in();
     inherit_kill(t, task_self());
     pid = t->task_pid;
     sched_wake(t, 0);
@@ -182,13 +208,16 @@ struct task *task_create(const char *name, void (*fn)(void *), void *arg,
 
 /* ---- ending ------------------------------------------------------------- */
 
+#define GENERATIONS 64 /* looked at for a new parent */
+
 /* The new parent of an orphan: the oldest ancestor that is a program (init, if
- * it runs), else the kernel's reaper. */
+ * it runs) of the nearest ones, else the kernel's reaper. */
 static struct task *new_parent(const struct task *dead)
 {
+    struct task *t = dead->task_parent;
     struct task *oldest = NULL;
 
-    for (struct task *t = dead->task_parent; t != NULL; t = t->task_parent)
+    for (int n = 0; t != NULL && n < GENERATIONS; n++, t = t->task_parent)
         if (t->task_space != NULL && t->task_state != TASK_ZOMBIE)
             oldest = t;
     return oldest != NULL ? oldest : reaper;
@@ -197,20 +226,19 @@ static struct task *new_parent(const struct task *dead)
 static void reparent(struct task *t, struct task *to)
 {
     list_remove(&t->task_sibling);
-    t->task_parent = to;
-    list_insert_before(&to->task_children, &t->task_sibling);
+    enter_children(t, to);
     if (t->task_state == TASK_ZOMBIE)
-        wait_queue_wake_locked(&to->task_exited, UINT32_MAX);
+        wait_queue_wake_locked(&to->task_exited);
 }
 
 static void orphan_children(struct task *self)
 {
-    struct task *to = new_parent(self);
-
-    while (!list_empty(&self->task_children))
+    while (!list_empty(&self->task_children)) {
         reparent(
             list_entry(self->task_children.next, struct task, task_sibling),
-            to);
+            new_parent(self));
+        sched_let_in();
+    }
 }
 
 void task_disown(struct task *t)
@@ -228,7 +256,7 @@ void task_exit(int status)
     orphan_children(self);
     self->task_status = status;
     self->task_state = TASK_ZOMBIE;
-    wait_queue_wake_locked(&self->task_parent->task_exited, UINT32_MAX);
+    reparent(self, self->task_parent);
     sched_switch();
     panic("a task runs after its exit");
 }
@@ -236,25 +264,20 @@ void task_exit(int status)
 /* A child that matches `pid`, preferably one that has ended; NULL: none. */
 static struct task *find_child(const struct task *self, pid_t pid)
 {
-    struct task *found = NULL;
+    struct task *t;
 
-    list_for_each (l, &self->task_children) {
-        struct task *t = list_entry(l, struct task, task_sibling);
-
-        if (pid != -1 && t->task_pid != pid)
-            continue;
-        found = t;
-        if (t->task_state == TASK_ZOMBIE)
-            break;
-    }
-    return found;
+    if (pid == -1 && !list_empty(&self->task_children))
+        return list_entry(self->task_children.next, struct task, task_sibling);
+    t = task_find(pid);
+    return t != NULL && t->task_parent == self ? t : NULL;
 }
 
 static void unlink_task(struct task *t)
 {
     list_remove(&t->task_sibling);
     list_remove(&t->task_all_link);
-    list_remove(&t->task_hash_link);
+    pids[t->task_group].pid_members--;
+    pids[t->task_pid].pid_task = NULL;
 }
 
 pid_t task_wait(pid_t pid, int *status, int flags)
@@ -280,14 +303,16 @@ pid_t task_wait(pid_t pid, int *status, int flags)
     return pid;
 }
 
-static void kill(struct task *t, int signal)
+/* Whether it was not killed before. */
+static bool kill(struct task *t, int signal)
 {
     if (t->task_state == TASK_ZOMBIE || t->task_signal != 0)
-        return;
+        return false;
     t->task_signal = (uint8_t)signal;
     t->task_pending |= PENDING_KILL;
     if (t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
+    return true;
 }
 
 void task_end(int signal)
@@ -297,37 +322,58 @@ void task_end(int signal)
     spin_unlock(&sched_lock);
 }
 
-/* Whether `pid` selects this task; a negative pid selects a group. Unsigned,
- * because the lowest pid_t has no positive counterpart. */
-static bool matches(const struct task *t, pid_t pid)
+struct kill {
+    const struct task *kill_by; /* NULL: the kernel */
+    uint32_t kill_group;        /* 0: any */
+    int kill_signal;
+    int kill_result;
+    bool kill_any; /* a task was not killed before */
+};
+
+/* Whether `by` may signal a task. */
+static bool may_signal(const struct task *by, const struct task *t)
 {
-    return pid > 0 ? t->task_pid == pid
-                   : (uint32_t)t->task_group == -(uint32_t)pid;
+    return t->task_program &&
+           (by == NULL || by->task_privileged || t == by ||
+            t->task_parent == by ||
+            (by->task_session != NULL && t->task_session == by->task_session));
 }
 
-int task_kill(pid_t pid, int signal)
+static bool kill_one(struct task *t, void *arg)
 {
-    int result = -ESRCH;
+    struct kill *k = arg;
+    bool may = may_signal(k->kill_by, t);
+
+    if (k->kill_group != 0 && k->kill_group != (uint32_t)t->task_group)
+        return true;
+    if (may)
+        k->kill_result = 0;
+    else if (k->kill_result != 0)
+        k->kill_result = -EPERM;
+    if (may && k->kill_signal != 0)
+        k->kill_any |= kill(t, k->kill_signal);
+    return true;
+}
+
+/* The tasks of a group are killed in several holds of sched_lock. One that was
+ * killed late may have forked before, hence the repetition. */
+int task_kill(const struct task *by, pid_t pid, int signal)
+{
+    struct kill k = {by, pid < 0 ? -(uint32_t)pid : 0, signal, -ESRCH, true};
+    struct task *t;
 
     if (signal < 0 || signal > SIG_MAX || pid == 0)
         return -EINVAL;
+    for (; pid < 0 && k.kill_any; task_each(kill_one, &k))
+        k.kill_any = false;
+    if (pid < 0)
+        return k.kill_result;
     spin_lock(&sched_lock);
-    list_for_each (l, &all_tasks) {
-        struct task *t = list_entry(l, struct task, task_all_link);
-
-        if (!matches(t, pid))
-            continue;
-        if (!t->task_program) {
-            if (result != 0)
-                result = -EPERM;
-            continue;
-        }
-        result = 0;
-        if (signal != 0)
-            kill(t, signal);
-    }
+    t = task_find(pid);
+    if (t != NULL)
+        kill_one(t, &k);
     spin_unlock(&sched_lock);
-    return result;
+    return k.kill_result;
 }
 
 /* ---- lookup and snapshots ----------------------------------------------- */
@@ -335,31 +381,57 @@ int task_kill(pid_t pid, int signal)
 struct task *task_find(pid_t pid)
 {
     spin_assert_held(&sched_lock);
-    list_for_each (l, bucket(pid)) {
-        struct task *t = list_entry(l, struct task, task_hash_link);
+    return (uint32_t)pid < pid_end ? pids[pid].pid_task : NULL;
+}
 
-        if (t->task_pid == pid)
-            return t;
-    }
-    return NULL;
+struct task *task_find_at_rest(pid_t pid)
+{
+    struct task *t = task_find(pid);
+
+    if (t != NULL && t != task_self() && t->task_state == TASK_RUNNING)
+        return NULL;
+    return t;
 }
 
 bool task_group_exists(pid_t group)
 {
     spin_assert_held(&sched_lock);
-    list_for_each (l, &all_tasks)
-        if (list_entry(l, struct task, task_all_link)->task_group == group)
-            return true;
-    return false;
+    return (uint32_t)group < pid_end && pids[group].pid_members != 0;
+}
+
+void task_set_group(struct task *t, pid_t group)
+{
+    spin_assert_held(&sched_lock);
+    pids[t->task_group].pid_members--;
+    pids[group].pid_members++;
+    t->task_group = group;
+}
+
+/* The task with the lowest pid above `after`, with sched_lock held; or NULL. */
+static struct task *lock_next(pid_t after)
+{
+    for (uint32_t pid = (uint32_t)after + 1; pid < pid_end; pid++) {
+        if (pids[pid].pid_task == NULL) /* looked at again with the lock */
+            continue;
+        spin_lock(&sched_lock);
+        if (pids[pid].pid_task != NULL)
+            return pids[pid].pid_task;
+        spin_unlock(&sched_lock);
+    }
+    return NULL;
 }
 
 void task_each(bool (*fn)(struct task *t, void *arg), void *arg)
 {
-    spin_lock(&sched_lock);
-    list_for_each (l, &all_tasks)
-        if (!fn(list_entry(l, struct task, task_all_link), arg))
-            break;
-    spin_unlock(&sched_lock);
+    struct task *t = lock_next(-1);
+
+    while (t != NULL) {
+        pid_t pid = t->task_pid;
+        bool more = fn(t, arg);
+
+        spin_unlock(&sched_lock);
+        t = more ? lock_next(pid) : NULL;
+    }
 }
 
 static void copy_stat(const struct task *t, struct task_stat *out)
@@ -368,9 +440,11 @@ static void copy_stat(const struct task *t, struct task_stat *out)
         .stat_pid = t->task_pid,
         .stat_parent = t->task_parent == NULL ? 0 : t->task_parent->task_pid,
         .stat_group = t->task_group,
+        .stat_session = session_number(t->task_session),
         .stat_state = t->task_state,
         .stat_priority = t->task_priority,
         .stat_user = t->task_space != NULL,
+        .stat_program = t->task_program,
         .stat_ticks = t->task_ticks,
         .stat_switches = t->task_switches,
         /* A task that waits for a message is in no wait queue. */
@@ -383,18 +457,14 @@ static void copy_stat(const struct task *t, struct task_stat *out)
 
 size_t task_stats(pid_t after, struct task_stat *out, size_t n)
 {
+    const struct task *t;
     size_t used = 0;
 
-    spin_lock(&sched_lock);
-    list_for_each (l, &all_tasks) {
-        const struct task *t = list_entry(l, struct task, task_all_link);
-
-        if (used == n)
-            break;
-        if (t->task_pid > after)
-            copy_stat(t, &out[used++]);
+    for (; used < n && (t = lock_next(after)) != NULL; used++) {
+        copy_stat(t, &out[used]);
+        after = t->task_pid;
+        spin_unlock(&sched_lock);
     }
-    spin_unlock(&sched_lock);
     return used;
 }
 
@@ -404,6 +474,8 @@ static const char *verify_task(const struct task *t)
         return "a kernel stack has no guard page";
     if (task_find(t->task_pid) != t)
         return "a task is not found by its pid";
+    if (timeout_pending(&t->task_timeout) && t->task_state != TASK_BLOCKED)
+        return "a sleeper is not waiting";
     if (t->task_waiting != NULL && t->task_state != TASK_BLOCKED)
         return "a task in a wait queue is not blocked";
     if (t->task_state == TASK_RUNNING && t != task_self())
@@ -414,7 +486,6 @@ static const char *verify_task(const struct task *t)
 const char *task_verify(const char **where)
 {
     const char *wrong = NULL;
-    pid_t before = -1;
     size_t n = 0;
 
     *where = "the scheduler";
@@ -423,9 +494,7 @@ const char *task_verify(const char **where)
         const struct task *t = list_entry(l, struct task, task_all_link);
 
         n++;
-        wrong = t->task_pid <= before ? "the tasks are not in order of pid"
-                                      : verify_task(t);
-        before = t->task_pid;
+        wrong = verify_task(t);
         if (wrong != NULL) {
             *where = t->task_name;
             break;
@@ -477,13 +546,24 @@ static struct task *boot_task(void)
     return t;
 }
 
+size_t task_pids_bytes(size_t frames)
+{
+    return frames * sizeof(struct pid);
+}
+
+void task_set_pids(void *array, size_t frames)
+{
+    pids = memset(array, 0, task_pids_bytes(frames));
+    pid_limit = (uint32_t)frames;
+    pid_last = pid_limit - 1;
+}
+
 void task_init(void)
 {
     struct task *boot;
     struct task *idle;
 
-    for (unsigned i = 0; i < HASH_SIZE; i++)
-        list_init(&by_pid[i]);
+    timeouts_init();
     task_cache = cache_create("task", sizeof(struct task), 0, task_ctor, NULL);
     kstack_cache = cache_create("kstack", KSTACK_BYTES, PAGE_SIZE, kstack_ctor,
                                 kstack_dtor);
@@ -491,7 +571,6 @@ void task_init(void)
     idle = require(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
     sched_init(boot, idle);
     spin_lock(&sched_lock);
-    last_pid = -1;
     enter(idle, NULL);
     enter(boot, NULL);
     spin_unlock(&sched_lock);

@@ -20,6 +20,7 @@
 
 #include "kernel/abi/types.h"
 #include "kernel/lib/list.h"
+#include "kernel/task/timeout.h"
 #include "kernel/x86/spinlock.h"
 #include "kernel/x86/trap.h"
 
@@ -29,6 +30,7 @@ struct inode;        /* kernel/fs */
 struct mutex;        /* kernel/task/sync.h */
 struct ipc_buffer;   /* kernel/abi/ipc.h */
 struct port;         /* kernel/ipc */
+struct session;      /* kernel/task/session.h */
 struct space;        /* kernel/vm */
 
 #define TASK_NAME_MAX 15
@@ -75,8 +77,7 @@ struct task_ipc {
     struct task *ipc_last;   /* the caller received last, until the reply */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
     bool ipc_kernel;               /* called by the kernel (ipc_call_kernel) */
-    bool ipc_patient;              /* and a kill does not end the wait */
-    bool ipc_timed; /* its time-out is paused while it is pinned */
+    uint64_t ipc_end; /* of its time-out, paused while it is pinned; 0: none */
 };
 
 struct task {
@@ -86,15 +87,13 @@ struct task {
     vaddr_t task_stack_top; /* of the kernel stack; the user's trap frame is
                                just below it */
     /* Guarded by sched_lock. */
-    struct list task_link; /* in a run queue or wait queue */
-    struct list task_timer_link;
+    struct list task_link;           /* in a run queue or wait queue */
+    struct timeout task_timeout;     /* of its wait */
     struct wait_queue *task_waiting; /* the queue that task_link is in */
-    uint64_t task_wake_ms;           /* if in the timer list */
     int32_t task_wake_result;
     uint8_t task_state;
     uint8_t task_priority;
     bool task_interruptible; /* a kill ends this wait */
-    bool task_timed;         /* in the timer list */
     uint8_t task_slice;      /* ticks left */
     uint8_t task_signal;     /* the signal that killed it */
     int32_t task_status;     /* of a zombie, as wait() returns it */
@@ -102,7 +101,6 @@ struct task {
     pid_t task_group;
     struct task *task_parent; /* NULL: none (the idle task) */
     struct list task_all_link;
-    struct list task_hash_link;
     struct list task_children;
     struct list task_sibling;
     struct wait_queue task_exited; /* where it waits for its children */
@@ -111,8 +109,9 @@ struct task {
     void *task_kstack; /* from the kstack cache; NULL for the boot task */
     char task_name[TASK_NAME_MAX + 1];
     /* Its own; other tasks may not use them while it runs. */
-    struct space *task_space; /* NULL for kernel tasks */
-    bool task_program;        /* runs or ran a program; not a kernel task */
+    struct space *task_space;     /* NULL for kernel tasks */
+    bool task_program;            /* runs or ran a program; not a kernel task */
+    struct session *task_session; /* charged for it; NULL: outside */
     struct handle_table *task_handles;
     struct inode *task_cwd;
     bool task_privileged;     /* may take a grant or replace the name server */
@@ -126,10 +125,23 @@ struct task {
 
 extern struct spinlock sched_lock;
 
+/* Releases sched_lock for a moment, so that no work in it takes long. */
+static inline void sched_let_in(void)
+{
+    spin_unlock(&sched_lock);
+    spin_lock(&sched_lock);
+}
+
 /* The running task. */
 static inline struct task *task_self(void)
 {
-    return cpu_self()->cpu_task;
+    return cpu_running();
+}
+
+/* Whether the running task must end: long loops ask, and stop. */
+static inline bool task_killed(void)
+{
+    return (task_self()->task_pending & PENDING_KILL) != 0;
 }
 
 /* The registers with which a program entered the kernel. */
@@ -137,6 +149,10 @@ static inline struct trapframe *task_frame(const struct task *t)
 {
     return (struct trapframe *)t->task_stack_top - 1;
 }
+
+/* Bytes of the table of pids, and the memory for it. Boot only. */
+size_t task_pids_bytes(size_t frames);
+void task_set_pids(void *array, size_t frames);
 
 /* Makes the caller, kmain, task 1 ("kernel") and creates the idle task. After
  * kmem_init, before interrupts are enabled. Boot only. */
@@ -178,10 +194,14 @@ void task_exit(int status) __attribute__((noreturn));
  */
 pid_t task_wait(pid_t pid, int *status, int flags);
 
-/* Kills the task `pid` with `signal`; a negative pid selects the group -pid.
- * Signal 0 only tests. 0, -ESRCH (no such task), -EPERM (kernel task), -EINVAL
- * (bad signal). */
-int task_kill(pid_t pid, int signal);
+/*
+ * Kills the task `pid` with `signal`; a negative pid selects those of the group
+ * -pid that `by` may signal: tasks of its session, its children, itself; any
+ * program if `by` is privileged, or NULL, the kernel. Signal 0 only tests. 0,
+ * -ESRCH (no such task), -EPERM (only kernel tasks, or not allowed), -EINVAL
+ * (bad signal).
+ */
+int task_kill(const struct task *by, pid_t pid, int signal);
 
 /* Makes the running program end with `signal` before it returns to ring 3. */
 void task_end(int signal);
@@ -189,8 +209,15 @@ void task_end(int signal);
 /* The task `pid`, or NULL. Valid only while sched_lock is held. */
 struct task *task_find(pid_t pid);
 
+/* The same, but NULL too if it runs on another processor. So what it owns does
+ * not change while the caller holds sched_lock. */
+struct task *task_find_at_rest(pid_t pid);
+
 /* Whether any task is in the group. Caller holds sched_lock. */
 bool task_group_exists(pid_t group);
+
+/* Moves a task that has started to a group. Caller holds sched_lock. */
+void task_set_group(struct task *t, pid_t group);
 
 /* Calls fn for every task in order of pid until it returns false. sched_lock is
  * held: fn may not sleep, print or allocate. */
@@ -199,8 +226,10 @@ void task_each(bool (*fn)(struct task *t, void *arg), void *arg);
 /* A snapshot of one task, for `ps`. */
 struct task_stat {
     pid_t stat_pid, stat_parent, stat_group;
+    uint32_t stat_session; /* number; 0: none */
     uint8_t stat_state, stat_priority;
-    bool stat_user; /* has an address space */
+    bool stat_user;    /* has an address space */
+    bool stat_program; /* also when it has ended */
     uint64_t stat_ticks, stat_switches;
     const char *stat_waits_for; /* the wait queue's reason, or NULL */
     char stat_name[TASK_NAME_MAX + 1];
@@ -241,11 +270,6 @@ int sched_block(bool interruptible, uint32_t timeout_ms);
 /* The same, but switches straight to `next`, which is BLOCKED and in no
  * queue. */
 int sched_block_handoff(bool interruptible, struct task *next, int result);
-
-/* Pauses the time-out of a BLOCKED task; true if it has one.
- * sched_timer_resume continues it, with the same end. */
-bool sched_timer_pause(struct task *t);
-void sched_timer_resume(struct task *t);
 
 /* Removes a BLOCKED task from its wait queue and timer and makes it READY. If
  * it has a higher priority than the running task, a switch follows soon. */

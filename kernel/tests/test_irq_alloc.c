@@ -1,13 +1,16 @@
 /*
  * Tests the locks of kernel/mm_platform.c: an interrupt allocates and frees in
- * the caches that the interrupted code is using, small and large.
+ * the caches that the interrupted code is using, small and large; and while
+ * such requests fail on purpose.
  *
- * Tests: kernel/mm_platform.c
+ * Tests: kernel/mm_platform.c, tools/workshop/stress/fail.c
  */
 #include "drivers/pit.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
+#include "kernel/x86/tests/steps.h"
 #include "mm/kmem_stat.h"
+#include "tools/workshop/stress/fail.h"
 
 #define HELD  32 /* objects that either side keeps */
 #define STEPS 12 /* of the clock, 100 a second */
@@ -92,4 +95,54 @@ KTEST(kmem_irq, interrupts_share_caches_with_tasks)
     KT_EQ(bad, 0);
     KT_EQ(kmem_cache_destroy(cache[0]), 0);
     KT_EQ(kmem_cache_destroy(cache[1]), 0);
+}
+
+/* ---- requests that fail on purpose ------------------------------------- */
+
+static unsigned at; /* the step before which the interrupt comes */
+static void *got[2];
+
+static void alloc_here(void)
+{
+    got[0] = kmem_cache_alloc(cache[0], KM_NOSLEEP);
+}
+
+static void alloc_in_interrupt(const struct trapframe *tf, unsigned n)
+{
+    if (n == at && (tf->eflags & EFLAGS_IF) != 0)
+        got[1] = kmem_cache_alloc(cache[0], KM_NOSLEEP);
+}
+
+/* A request is interrupted by another before each of its instructions. */
+KTEST(kmem_irq, one_of_two_requests_fails)
+{
+    struct kmem_fail f = {.fail_kind = KMEM_FAIL_SLAB, .fail_nth = 1};
+    unsigned interrupts = 0, steps_taken, failed;
+
+    if (!steps_work())
+        return;
+    cache[0] = kmem_cache_create("t_irq_fail", 64, 0, NULL, NULL);
+    KT_REQUIRE(cache[0] != NULL);
+    f.fail_cache = cache[0];
+    kmem_cache_free(cache[0], kmem_cache_alloc(cache[0], KM_SLEEP));
+    at = 0;
+    do {
+        at++;
+        got[1] = cache;
+        kmem_fail(&f);
+        steps_taken = steps_run(alloc_here, alloc_in_interrupt);
+        kmem_fail_set(KMEM_FAIL_NONE, 0);
+        if (got[1] == cache) /* interrupts were disabled there */
+            continue;
+        interrupts++;
+        failed = (got[0] == NULL) + (got[1] == NULL);
+        if (failed != 1)
+            KT_FAIL("%u requests failed, an interrupt at step %u", failed, at);
+        for (unsigned i = 0; i < 2; i++)
+            if (got[i] != NULL)
+                kmem_cache_free(cache[0], got[i]);
+        got[0] = NULL;
+    } while (steps_taken >= at);
+    KT_GE(interrupts, 16);
+    KT_EQ(kmem_cache_destroy(cache[0]), 0);
 }

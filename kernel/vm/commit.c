@@ -4,6 +4,7 @@
  */
 #include "kernel/vm/commit.h"
 #include "kernel/abi/errno.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
 #include "mm/kmem_debug.h"
@@ -54,12 +55,19 @@ static void refund(size_t pages, size_t *part)
     account.stat.stat_available += pages;
 }
 
+/* Pages that must stay available after a charge to that session. */
+static size_t reserve(const struct session *s)
+{
+    return s == NULL ? 0 : session_reserve;
+}
+
 /* ---- the kernel's pages ------------------------------------------------- */
 
 bool mm_charge(size_t pages)
 {
     return pages <= MIN(BUDDY_MAX_PAGES, account.stat.stat_total) &&
-           charge(pages, 0, &account.stat.stat_kernel, NULL);
+           charge(pages, reserve(session_self()), &account.stat.stat_kernel,
+                  NULL);
 }
 
 void mm_refund(size_t pages)
@@ -71,9 +79,10 @@ void mm_refund(size_t pages)
 
 /* ---- promises ----------------------------------------------------------- */
 
-void commit_enter(struct commit *c)
+void commit_enter(struct commit *c, struct session *session)
 {
     c->commit_pages = 0;
+    c->commit_session = session;
     spin_lock(&account.lock);
     list_insert_before(&account.spaces, &c->commit_link);
     spin_unlock(&account.lock);
@@ -93,9 +102,13 @@ int commit_promise(struct commit *c, size_t pages)
         return 0;
     if (pages > account.stat.stat_total || kmem_page_fails())
         return -ENOMEM;
-    return charge(pages, COMMIT_KERNEL_SHARE, &account.stat.stat_promised, c)
-               ? 0
-               : -ENOMEM;
+    if (!session_charge(c->commit_session, SESSION_PAGES, pages))
+        return -ENOMEM;
+    if (charge(pages, COMMIT_KERNEL_SHARE + reserve(c->commit_session),
+               &account.stat.stat_promised, c))
+        return 0;
+    session_refund(c->commit_session, SESSION_PAGES, pages);
+    return -ENOMEM;
 }
 
 void commit_release(struct commit *c, size_t pages)
@@ -104,15 +117,18 @@ void commit_release(struct commit *c, size_t pages)
     c->commit_pages -= pages;
     refund(pages, &account.stat.stat_promised);
     spin_unlock(&account.lock);
+    session_refund(c->commit_session, SESSION_PAGES, pages);
     mm_wake_waiters();
 }
 
 /* ---- read-only frames --------------------------------------------------- */
 
-/* Such a frame is marked by its owner, the account. */
+/* The owner of such a frame is the session that was charged for it, or the
+ * account. Other pages with an owner are the slab allocator's. */
 bool commit_is_read_only(const struct page *p)
 {
-    return p->page_owner == &account;
+    return p->page_owner != NULL &&
+           (p->page_state == PAGE_USER || p->page_state == PAGE_ALLOC);
 }
 
 void commit_make_read_only(struct commit *c, struct page *p)
@@ -121,17 +137,22 @@ void commit_make_read_only(struct commit *c, struct page *p)
     c->commit_pages--;
     account.stat.stat_promised--;
     account.stat.stat_read_only++;
-    p->page_owner = &account;
+    p->page_owner = c->commit_session;
+    if (p->page_owner == NULL)
+        p->page_owner = &account;
     spin_unlock(&account.lock);
 }
 
 void commit_free_read_only(struct page *p)
 {
+    struct session *s = p->page_owner == &account ? NULL : p->page_owner;
+
     spin_lock(&account.lock);
     p->page_owner = NULL;
     buddy_free(p, 0);
     refund(1, &account.stat.stat_read_only);
     spin_unlock(&account.lock);
+    session_refund(s, SESSION_PAGES, 1);
     mm_wake_waiters();
 }
 
@@ -151,9 +172,14 @@ size_t commit_committed(const struct commit_stat *st)
 
 size_t commit_limit(const struct commit_stat *st)
 {
-    size_t room = MAX(st->stat_available, (size_t)COMMIT_KERNEL_SHARE);
+    const struct session *s = session_self();
+    size_t kept = COMMIT_KERNEL_SHARE + reserve(s);
+    size_t room = MAX(st->stat_available, kept) - kept;
 
-    return commit_committed(st) + room - COMMIT_KERNEL_SHARE;
+    if (s != NULL)
+        room = MIN(room, session_limit[SESSION_PAGES] -
+                             s->session_used[SESSION_PAGES]);
+    return commit_committed(st) + room;
 }
 
 /* The sum of what the spaces were promised; more than there is if the list is

@@ -23,6 +23,7 @@
 #include "kernel/lib/list.h"
 #include "mm/page.h"
 
+struct session;
 struct space;
 
 /*
@@ -36,8 +37,9 @@ struct space;
 
 /* The part of a space. Guarded by the lock of the account. */
 struct commit {
-    struct list commit_link; /* in the list of all spaces */
-    size_t commit_pages;     /* promised to this space */
+    struct list commit_link;        /* in the list of all spaces */
+    size_t commit_pages;            /* promised to this space */
+    struct session *commit_session; /* charged for them, or NULL */
 };
 
 struct commit_stat {
@@ -51,9 +53,10 @@ struct commit_stat {
 /* Counts the free pages. After buddy_init. Boot only. */
 void commit_init(void);
 
-/* A space begins, with no promises; and it ends, which makes all that it was
+/* A space begins, with no promises, charged to a session (NULL: to none) that
+ * outlives it; and it ends, which makes all that it was
  * promised available again: its pages must have been freed. */
-void commit_enter(struct commit *c);
+void commit_enter(struct commit *c, struct session *session);
 void commit_leave(struct commit *c);
 
 /* Promises `pages` more, after the kernel has reclaimed what it can. 0 or
@@ -75,7 +78,8 @@ bool commit_is_read_only(const struct page *p);
 void commit_stat(struct commit_stat *out);
 
 /* Of a snapshot: the pages that programs have been promised, and the most that
- * they could have been without reclaiming memory. */
+ * they could have been, without reclaiming memory, if the running task or its
+ * session asked for all the rest. */
 size_t commit_committed(const struct commit_stat *st);
 size_t commit_limit(const struct commit_stat *st);
 

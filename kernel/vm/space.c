@@ -19,6 +19,8 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "kernel/task/cache.h"
+#include "kernel/task/session.h"
+#include "kernel/task/task.h"
 #include "mm/kmem.h"
 
 static struct kmem_cache *space_cache;
@@ -136,6 +138,22 @@ static void flush(const struct space *s)
         write_cr3(read_cr3());
 }
 
+/* ---- charging ----------------------------------------------------------- */
+
+static bool charge_regions(struct space *s, uint32_t n)
+{
+    if (!session_charge(s->space_commit.commit_session, SESSION_REGIONS, n))
+        return false;
+    s->space_charged += n;
+    return true;
+}
+
+static void refund_regions(struct space *s, uint32_t n)
+{
+    session_refund(s->space_commit.commit_session, SESSION_REGIONS, n);
+    s->space_charged -= n;
+}
+
 /* ---- creating and destroying -------------------------------------------- */
 
 paddr_t space_cr3(const struct space *s)
@@ -143,7 +161,7 @@ paddr_t space_cr3(const struct space *s)
     return mm_virt_to_phys(s->space_directory);
 }
 
-struct space *space_create(void)
+struct space *space_create(struct session *session)
 {
     struct space *s = kmem_cache_alloc(space_cache, KM_NOSLEEP);
 
@@ -154,8 +172,10 @@ struct space *space_create(void)
         kmem_cache_free(space_cache, s);
         return NULL;
     }
+    s->space_charged = 0;
     s->space_break = s->space_break_base = 0;
-    commit_enter(&s->space_commit);
+    s->space_packed = &s->space_regions;
+    commit_enter(&s->space_commit, session);
     return s;
 }
 
@@ -170,12 +190,20 @@ static void drop_dma(struct space *s, const struct region *r)
     s->space_dma -= pages;
 }
 
+static struct region *region_at(const struct list *link)
+{
+    return list_entry(link, struct region, region_link);
+}
+
 static void drop_region(struct space *s, struct region *r)
 {
     if (r->region_kind == REGION_DMA)
         drop_dma(s, r);
     else
         drop_pages(s, r->region_start, r->region_end);
+    if (s->space_packed != &s->space_regions &&
+        r->region_start <= region_at(s->space_packed)->region_start)
+        s->space_packed = r->region_link.prev;
     list_remove(&r->region_link);
     kmem_cache_free(region_cache, r);
 }
@@ -197,9 +225,9 @@ static void drop_tables(struct space *s)
 void space_destroy(struct space *s)
 {
     while (!list_empty(&s->space_regions))
-        drop_region(
-            s, list_entry(s->space_regions.next, struct region, region_link));
+        drop_region(s, region_at(s->space_regions.next));
     drop_tables(s);
+    refund_regions(s, s->space_charged);
     commit_leave(&s->space_commit);
     kmem_cache_free(directory_cache, s->space_directory);
     kmem_cache_free(space_cache, s);
@@ -210,7 +238,7 @@ void space_destroy(struct space *s)
 struct region *space_region(const struct space *s, uaddr_t addr)
 {
     list_for_each (l, &s->space_regions) {
-        struct region *r = list_entry(l, struct region, region_link);
+        struct region *r = region_at(l);
 
         if (addr < r->region_end)
             return addr >= r->region_start ? r : NULL;
@@ -218,17 +246,18 @@ struct region *space_region(const struct space *s, uaddr_t addr)
     return NULL;
 }
 
-/* The link before which [start, end) belongs; NULL if it overlaps. */
+/* The link after which [start, end) belongs; NULL if it overlaps. Searched from
+ * the end, where fork and mmap add most regions. */
 static struct list *place_for(struct space *s, uaddr_t start, uaddr_t end)
 {
-    struct list *at = s->space_regions.next;
+    struct list *at = s->space_regions.prev;
 
-    for (; at != &s->space_regions; at = at->next) {
-        const struct region *r = list_entry(at, struct region, region_link);
+    for (; at != &s->space_regions; at = at->prev) {
+        const struct region *r = region_at(at);
 
-        if (end <= r->region_start)
+        if (start >= r->region_end)
             break;
-        if (start < r->region_end)
+        if (end > r->region_start)
             return NULL;
     }
     return at;
@@ -238,14 +267,14 @@ static struct list *place_for(struct space *s, uaddr_t start, uaddr_t end)
 static int insert_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
                          enum region_kind kind, struct region **out)
 {
-    struct list *before;
+    struct list *after;
     struct region *r;
 
     if (((start | end) & PAGE_MASK) != 0 || start < USER_BASE || end < start ||
         end > USER_TOP)
         return -EINVAL;
-    before = place_for(s, start, end);
-    if (before == NULL)
+    after = place_for(s, start, end);
+    if (after == NULL)
         return -EEXIST;
     r = kmem_cache_alloc(region_cache, KM_NOSLEEP);
     if (r == NULL)
@@ -254,7 +283,7 @@ static int insert_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
     r->region_end = end;
     r->region_prot = (uint8_t)prot;
     r->region_kind = kind;
-    list_insert_before(before, &r->region_link);
+    list_insert_after(after, &r->region_link);
     *out = r;
     return 0;
 }
@@ -298,13 +327,18 @@ int space_add_region(struct space *s, uaddr_t start, uaddr_t end, int prot,
                      enum region_kind kind)
 {
     struct region *r;
-    int error = insert_region(s, start, end, prot, kind, &r);
+    int error;
 
+    if (!charge_regions(s, 1))
+        return -ENOMEM;
+    error = insert_region(s, start, end, prot, kind, &r);
+    if (error == 0) {
+        error = promise(s, start, end);
+        if (error != 0)
+            drop_region(s, r);
+    }
     if (error != 0)
-        return error;
-    error = promise(s, start, end);
-    if (error != 0)
-        drop_region(s, r);
+        refund_regions(s, 1);
     for (; error == 0 && (prot & PROT_WRITE) == 0 && start < end;
          start += PAGE_SIZE)
         fill_page(s, r, start);
@@ -348,6 +382,8 @@ static int copy_region(struct space *to, struct space *from,
     struct region *copy;
     int error;
 
+    if (task_self()->task_pending & PENDING_KILL)
+        return -EINTR;
     if (is_fixed(r))
         return 0;
     error = insert_region(to, r->region_start, r->region_end, r->region_prot,
@@ -358,19 +394,21 @@ static int copy_region(struct space *to, struct space *from,
 
 struct space *space_copy(struct space *from)
 {
-    struct space *s = space_create();
+    struct space *s = space_create(from->space_commit.commit_session);
     int error;
 
     if (s == NULL)
         return NULL;
-    error = commit_promise(&s->space_commit,
-                           from->space_commit.commit_pages - from->space_dma);
+    error =
+        charge_regions(s, from->space_charged)
+            ? commit_promise(&s->space_commit,
+                             from->space_commit.commit_pages - from->space_dma)
+            : -ENOMEM;
     s->space_break = from->space_break;
     s->space_break_base = from->space_break_base;
     list_for_each (l, &from->space_regions)
         if (error == 0)
-            error =
-                copy_region(s, from, list_entry(l, struct region, region_link));
+            error = copy_region(s, from, region_at(l));
     flush(from);
     if (error == 0)
         return s;
@@ -384,8 +422,7 @@ struct space *space_copy(struct space *from)
  * same table. */
 static int grow_stack(struct space *s, uaddr_t addr)
 {
-    struct region *r =
-        list_entry(s->space_regions.next, struct region, region_link);
+    struct region *r = region_at(s->space_regions.next);
     uaddr_t start = addr & ~PAGE_MASK;
     int error;
 
@@ -458,7 +495,7 @@ void *space_touch(struct space *s, uaddr_t addr, bool write, int *error)
 static struct region *heap_of(const struct space *s)
 {
     list_for_each (l, &s->space_regions) {
-        struct region *r = list_entry(l, struct region, region_link);
+        struct region *r = region_at(l);
 
         if (r->region_kind == REGION_HEAP)
             return r;
@@ -489,19 +526,23 @@ int32_t space_sbrk(struct space *s, int32_t change)
     return (int32_t)old;
 }
 
-/* The lowest gap of `length` bytes above SPACE_MMAP_BASE, or 0. */
-static uaddr_t find_gap(const struct space *s, size_t length)
+/* The lowest gap of `length` bytes above SPACE_MMAP_BASE, or 0. The regions
+ * without gaps between them are not searched again. */
+static uaddr_t find_gap(struct space *s, size_t length)
 {
-    uaddr_t at = SPACE_MMAP_BASE;
+    struct list *l = s->space_packed;
+    uaddr_t at = l == &s->space_regions
+                     ? SPACE_MMAP_BASE
+                     : MAX(region_at(l)->region_end, SPACE_MMAP_BASE);
 
-    list_for_each (l, &s->space_regions) {
-        const struct region *r = list_entry(l, struct region, region_link);
+    while ((l = l->next) != &s->space_regions) {
+        const struct region *r = region_at(l);
 
-        if (r->region_end <= at)
-            continue;
-        if (r->region_start >= at && r->region_start - at >= length)
+        if (r->region_start <= at && l->prev == s->space_packed)
+            s->space_packed = l;
+        else if (r->region_start - at >= length)
             break;
-        at = r->region_end;
+        at = MAX(r->region_end, at);
     }
     return USER_TOP - at >= length ? at : 0;
 }
@@ -532,6 +573,7 @@ int32_t space_munmap(struct space *s, uaddr_t addr, size_t length)
         r->region_end - addr != ROUND_UP(length, PAGE_SIZE))
         return -EINVAL;
     promised = space_promised(r);
+    refund_regions(s, r->region_kind == REGION_MMAP);
     drop_region(s, r);
     flush(s);
     commit_release(&s->space_commit, promised);

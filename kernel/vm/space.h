@@ -54,6 +54,10 @@ struct region {
 struct space {
     uint32_t *space_directory;
     struct list space_regions;
+    struct list *space_packed;  /* of a region: no gap from SPACE_MMAP_BASE on
+                                   to its end. Or space_regions: not known */
+    uint32_t space_charged;     /* those charged to its session: all but the
+                                   device's and DMA regions */
     uaddr_t space_break;        /* end of the heap, any byte */
     uaddr_t space_break_base;   /* start of the heap */
     size_t space_pages;         /* frames mapped */
@@ -65,11 +69,13 @@ struct space {
 /* Creates caches, registers page fault handlers. Boot only. */
 void space_init(void);
 
-/* An empty space, or NULL: no memory. */
-struct space *space_create(void);
+/* An empty space, charged to a session (NULL: none) that outlives it, or NULL:
+ * no memory. */
+struct space *space_create(struct session *session);
 
 /* A copy for fork: frames are shared until one side writes, and the copy is
- * promised as many pages. NULL: no memory; `from` is then unchanged. */
+ * promised as many pages. NULL: no memory, or the caller was killed; `from` is
+ * then unchanged. */
 struct space *space_copy(struct space *from);
 
 /* Frees the space and all it maps. No processor may run in it. */
@@ -121,5 +127,6 @@ const char *space_verify(struct space *s);
 bool space_frame_at(const struct space *s, uaddr_t addr, size_t *frame);
 uaddr_t space_mapping(const struct space *s, size_t frame);
 
-/* DMA pages that a task has; 0 if there is no such task. */
+/* DMA pages that a task has; 0 if there is no such task, or if it runs on
+ * another processor. */
 size_t space_dma_pages(pid_t pid);

@@ -156,7 +156,7 @@ size_t space_dma_pages(pid_t pid)
     size_t pages = 0;
 
     spin_lock(&sched_lock);
-    t = task_find(pid);
+    t = task_find_at_rest(pid);
     if (t != NULL && t->task_space != NULL)
         pages = t->task_space->space_dma;
     spin_unlock(&sched_lock);

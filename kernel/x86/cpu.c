@@ -2,6 +2,7 @@
  * Data of each processor, and the lock checks of debug builds that use it.
  */
 #include "kernel/x86/cpu.h"
+#include "kernel/lib/symbol.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/spinlock.h"
 
@@ -20,6 +21,15 @@ void cpu_triple_fault(void)
 }
 
 #ifdef CONFIG_DEBUG
+void cpu_debug_stays(void)
+{
+    if (read_eflags() & EFLAGS_IF)
+        panic("cpu_self() is called with interrupts enabled");
+}
+
+/* A lock is held for some hundred instructions, a turn takes at least six. */
+#define TURNS_MAX 1000000u
+
 static struct spinlock *innermost(const struct cpu *cpu)
 {
     return cpu->cpu_locks == 0 ? NULL : cpu->cpu_lock[cpu->cpu_locks - 1];
@@ -32,35 +42,75 @@ bool spin_debug_in_order(const struct spinlock *l)
     return last == NULL || last->lock_rank < l->lock_rank;
 }
 
-void spin_debug_take(struct spinlock *l)
+static void check_order(const struct spinlock *l)
 {
-    struct cpu *cpu = cpu_self();
-    const struct spinlock *last = innermost(cpu);
+    const struct spinlock *last = innermost(cpu_self());
 
     if (!spin_debug_in_order(l))
         panic("lock order: %s (rank %u) taken while %s (rank %u) is held",
               l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
+}
+
+void spin_debug_wait(const struct spinlock *l, uint32_t turns)
+{
+    const struct cpu *cpu = cpu_self();
+    const struct cpu *owner = l->lock_owner;
+    char place[64];
+
+    if (owner != cpu && turns < TURNS_MAX) {
+        check_order(l);
+        return;
+    }
+    symbol_caller(l->lock_place, place, sizeof(place));
+    if (owner == cpu)
+        panic("lock %s: taken twice by CPU %u, first in %s", l->lock_name,
+              cpu->cpu_number, place);
+    if (owner == NULL)
+        panic("lock %s: CPU %u waits, but no CPU took it", l->lock_name,
+              cpu->cpu_number);
+    panic("lock %s: CPU %u waits too long for CPU %u, which took it in %s",
+          l->lock_name, cpu->cpu_number, owner->cpu_number, place);
+}
+
+void spin_debug_take(struct spinlock *l)
+{
+    struct cpu *cpu = cpu_self();
+
+    check_order(l);
     if (cpu->cpu_locks == CPU_LOCKS_MAX)
         panic("lock order: %s taken while too many locks are held",
               l->lock_name);
     cpu->cpu_lock[cpu->cpu_locks++] = l;
+    l->lock_owner = cpu;
+    l->lock_place = (uintptr_t)__builtin_return_address(0);
+    l->lock_since = rdtsc();
 }
 
 void spin_debug_release(struct spinlock *l)
 {
+    uint64_t held = rdtsc() - l->lock_since;
     struct cpu *cpu = cpu_self();
     const struct spinlock *last = innermost(cpu);
 
+    if (held > l->lock_longest) {
+        l->lock_longest = held;
+        l->lock_release = (uintptr_t)__builtin_return_address(0);
+    }
     if (last != l)
         panic("lock order: %s released while %s was taken last", l->lock_name,
               last == NULL ? "no lock" : last->lock_name);
+    l->lock_owner = NULL;
     cpu->cpu_locks--;
 }
 
+/* Interrupts are disabled while any lock is held. */
 bool spin_debug_held(const struct spinlock *l)
 {
-    const struct cpu *cpu = cpu_self();
+    const struct cpu *cpu;
 
+    if (read_eflags() & EFLAGS_IF)
+        return false;
+    cpu = cpu_self();
     for (unsigned i = 0; i < cpu->cpu_locks; i++)
         if (cpu->cpu_lock[i] == l)
             return true;

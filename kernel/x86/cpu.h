@@ -10,26 +10,82 @@
 #define EFLAGS_VM (1u << 17) /* virtual-8086 mode: a program's */
 #define EFLAGS_AC (1u << 18) /* in ring 0: see protect.h */
 
+struct segments;
 struct spinlock;
 struct task;
+struct tss;
+struct tss_and_ports;
 
 #define CPU_LOCKS_MAX 8
 
-/* Data of one processor. Reached only through cpu_self(). */
+/*
+ * Data of one processor. With CONFIG_SMP its segment, in GS while the kernel
+ * runs, begins here (gdt.h), so that each processor reaches its own.
+ */
 struct cpu {
-    struct task *cpu_task; /* the running task; first: trap.asm loads it.
-                              NULL until there are tasks. */
+#ifdef CONFIG_SMP
+    struct cpu *cpu_this; /* its own address: at gs:0 */
+#endif
+    struct task *cpu_task; /* the running task: trap.asm loads it. NULL until
+                              there are tasks. */
     unsigned cpu_number;
-    unsigned cpu_locks; /* locks held, in debug builds */
+    struct segments *cpu_segments; /* gdt.h */
+    struct tss *cpu_tss;           /* of its segments */
+    unsigned cpu_locks;            /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];
 };
 
-extern struct cpu cpu_boot;
+extern struct cpu cpu_boot; /* of the processor that boots */
 
-/* The running processor. There is one. */
+#ifdef CONFIG_DEBUG
+/* Panics if interrupts are enabled. */
+void cpu_debug_stays(void);
+#else
+#define cpu_debug_stays() ((void)0)
+#endif
+
+/* The running processor. Interrupts must be disabled: with them enabled, the
+ * task may go on on another one before it uses the result. */
 static inline struct cpu *cpu_self(void)
 {
+#ifdef CONFIG_SMP
+    struct cpu *cpu;
+
+    cpu_debug_stays();
+    __asm__ volatile("movl %%gs:0, %0" : "=r"(cpu));
+    return cpu;
+#else
+    cpu_debug_stays();
     return &cpu_boot;
+#endif
+}
+
+/* The running task, at any time: it is the same on any processor. (The
+ * unused operand says that the result changes as that member does.) */
+static inline struct task *cpu_running(void)
+{
+#ifdef CONFIG_SMP
+    struct task *t;
+
+    __asm__("movl %%gs:%c1, %0"
+            : "=r"(t)
+            : "i"(offsetof(struct cpu, cpu_task)), "m"(cpu_boot.cpu_task));
+    return t;
+#else
+    return cpu_boot.cpu_task;
+#endif
+}
+
+extern struct tss_and_ports gdt_tss; /* gdt.h */
+
+/* The running processor's task state segment. */
+static inline struct tss *cpu_tss(void)
+{
+#ifdef CONFIG_SMP
+    return cpu_self()->cpu_tss;
+#else
+    return (struct tss *)&gdt_tss;
+#endif
 }
 
 static inline uint64_t rdtsc(void)
@@ -100,6 +156,13 @@ static inline void irq_restore(uint32_t flags)
         irq_enable();
 }
 
+/* Lets pending interrupts in, in the middle of code with interrupts disabled.
+ * (STI takes effect after the next instruction.) */
+static inline void irq_window(void)
+{
+    __asm__ volatile("sti; nop; cli" : : : "memory");
+}
+
 /* One hlt: waits for the next interrupt, if they are enabled. */
 static inline void cpu_halt(void)
 {
@@ -111,6 +174,12 @@ static inline void cpu_halt(void)
 static inline void cpu_wait_interrupt(void)
 {
     __asm__ volatile("sti; hlt" : : : "memory");
+}
+
+/* In each turn of a loop that waits for another processor or a device. */
+static inline void cpu_relax(void)
+{
+    __builtin_ia32_pause();
 }
 
 /* Faults without a table of handlers, so that the processor resets. */

@@ -1,5 +1,5 @@
 /*
- * The segment table and the two task state segments.
+ * The segment table and the two task state segments of each processor.
  */
 #include "kernel/x86/gdt.h"
 #include "kernel/lib/string.h"
@@ -11,13 +11,21 @@
 #define ACCESS_TSS  0x89 /* present, 32-bit task state, not busy */
 #define ACCESS_USER 0x60 /* the same in ring 3 */
 #define FLAGS_FLAT  0xC  /* 4 KiB units, 32-bit */
+#define FLAGS_BYTES 0x4  /* bytes, 32-bit */
 
 #define TSS_BUSY (2ull << 40) /* in the descriptor */
 #define NESTED   (1u << 14)   /* EFLAGS.NT: iret would switch tasks */
 
-static uint64_t gdt[7];
+/* What the kernel has in GS. */
+#ifdef CONFIG_SMP
+#define KERNEL_GS GDT_CPU
+#else
+#define KERNEL_GS GDT_KERNEL_DATA
+#endif
+
+/* Of the processor that boots. */
 struct tss_and_ports gdt_tss;
-static struct tss fault_tss;
+static struct segments boot_segments;
 
 /* The first page is a guard page. */
 static uint8_t fault_stack[PAGE_SIZE + 12288]
@@ -33,56 +41,78 @@ static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
 
 /* Loads no local table: boot loaders leave one, whose segments programs
  * could use. */
-static void load(void)
+static void load(const struct segments *s)
 {
     struct {
         uint16_t limit;
         uint32_t base;
-    } __attribute__((packed)) gdtr = {sizeof(gdt) - 1, (uint32_t)gdt};
+    } __attribute__((packed))
+    gdtr = {sizeof(s->segments_gdt) - 1, (uint32_t)s->segments_gdt};
 
     __asm__ volatile("lgdt %0\n\t"
                      "ljmp %1, $1f\n"
                      "1:\tmovw %w2, %%ds\n\t"
                      "movw %w2, %%es\n\t"
                      "movw %w2, %%fs\n\t"
-                     "movw %w2, %%gs\n\t"
+                     "movw %w5, %%gs\n\t"
                      "movw %w2, %%ss\n\t"
                      "ltr %w3\n\t"
                      "lldt %w4"
                      :
                      : "m"(gdtr), "i"(GDT_KERNEL_CODE), "r"(GDT_KERNEL_DATA),
-                       "r"(GDT_TSS), "r"(0)
+                       "r"(GDT_TSS), "r"(0), "r"(KERNEL_GS)
                      : "memory");
 }
 
-void gdt_init(void)
+/* The tables of a processor: its segments but the task state, whose size
+ * differs. */
+static void fill(struct segments *s, struct cpu *cpu)
 {
-    gdt_tss.tss.ss0 = GDT_KERNEL_DATA;
-    memset(gdt_tss.tss_ports, 0xff, sizeof(gdt_tss.tss_ports));
-    gdt_ports_on(false);
-    fault_tss = (struct tss){
+    uint64_t *gdt = s->segments_gdt;
+
+    s->segments_fault = (struct tss){
         .eip = (uint32_t)trap_double_fault,
-        .esp = (uint32_t)fault_stack + sizeof(fault_stack),
+        .esp = s->segments_guard + sizeof(fault_stack),
         .eflags = 2,
         .cs = GDT_KERNEL_CODE,
         .ss = GDT_KERNEL_DATA,
         .ds = GDT_KERNEL_DATA,
         .es = GDT_KERNEL_DATA,
         .fs = GDT_KERNEL_DATA,
-        .gs = GDT_KERNEL_DATA,
+        .gs = KERNEL_GS,
         .cr3 = read_cr3(),
         .iomap = sizeof(struct tss),
     };
     gdt[1] = descriptor(0, 0xfffff, ACCESS_CODE, FLAGS_FLAT);
     gdt[2] = descriptor(0, 0xfffff, ACCESS_DATA, FLAGS_FLAT);
-    gdt[3] = descriptor((uint32_t)&gdt_tss, sizeof(gdt_tss) - 1, ACCESS_TSS, 0);
-    gdt[4] =
-        descriptor((uint32_t)&fault_tss, sizeof(fault_tss) - 1, ACCESS_TSS, 0);
+    gdt[4] = descriptor((uint32_t)&s->segments_fault, sizeof(struct tss) - 1,
+                        ACCESS_TSS, 0);
     gdt[GDT_USER_CODE / 8] =
         descriptor(0, 0xfffff, ACCESS_CODE | ACCESS_USER, FLAGS_FLAT);
     gdt[GDT_USER_DATA / 8] =
         descriptor(0, 0xfffff, ACCESS_DATA | ACCESS_USER, FLAGS_FLAT);
-    load();
+    gdt[GDT_CPU / 8] =
+        descriptor((uint32_t)cpu, sizeof(*cpu) - 1, ACCESS_DATA, FLAGS_BYTES);
+    s->segments_tss->ss0 = GDT_KERNEL_DATA;
+    cpu->cpu_segments = s;
+    cpu->cpu_tss = s->segments_tss;
+#ifdef CONFIG_SMP
+    cpu->cpu_this = cpu;
+#endif
+}
+
+void gdt_init(void)
+{
+    struct segments *s = &boot_segments;
+
+    s->segments_tss = &gdt_tss.tss;
+    s->segments_guard = (vaddr_t)fault_stack;
+    memset(gdt_tss.tss_ports, 0xff, sizeof(gdt_tss.tss_ports));
+    gdt_ports_on(false);
+    fill(s, &cpu_boot);
+    s->segments_gdt[GDT_TSS / 8] =
+        descriptor((uint32_t)&gdt_tss, sizeof(gdt_tss) - 1, ACCESS_TSS, 0);
+    load(s);
 }
 
 void gdt_ports_allow(uint32_t first, uint32_t last, bool allow)
@@ -106,17 +136,19 @@ size_t gdt_ports_allowed(void)
 
 const struct tss *gdt_interrupted(void)
 {
-    return &gdt_tss.tss;
+    return cpu_tss();
 }
 
 void gdt_set_cr3(uint32_t cr3)
 {
-    fault_tss.cr3 = cr3;
-    gdt_tss.tss.cr3 = cr3;
+    cpu_self()->cpu_segments->segments_fault.cr3 = cr3;
+    cpu_tss()->cr3 = cr3;
 }
 
 void gdt_leave_fault_task(void)
 {
+    uint64_t *gdt = cpu_self()->cpu_segments->segments_gdt;
+
     gdt[GDT_TSS / 8] &= ~TSS_BUSY;
     gdt[GDT_DF_TSS / 8] &= ~TSS_BUSY;
     __asm__ volatile("ltr %w0\n\t"
@@ -128,7 +160,7 @@ void gdt_leave_fault_task(void)
                      : "memory", "cc");
 }
 
-vaddr_t gdt_fault_guard(void)
+vaddr_t gdt_fault_guard(const struct cpu *cpu)
 {
-    return (vaddr_t)fault_stack;
+    return cpu->cpu_segments->segments_guard;
 }

@@ -6,10 +6,15 @@
  * the double fault, which cannot use the stack on which it was raised. The I/O
  * permission map follows the first (volume 1, section 19.5): a bit for each
  * port, 0 where ring 3 may use it.
+ *
+ * Each processor has its own segment table, task state segments and stack for
+ * the double fault. Only the first has a map. The last segment is the data of
+ * the processor (struct cpu); with SMP=1 the kernel has it in GS.
  */
 #pragma once
 
 #include "kernel/lib/types.h"
+#include "kernel/x86/cpu.h"
 
 #define GDT_KERNEL_CODE 0x08
 #define GDT_KERNEL_DATA 0x10
@@ -17,6 +22,8 @@
 #define GDT_DF_TSS      0x20
 #define GDT_USER_CODE   0x2B /* with requested privilege level 3 */
 #define GDT_USER_DATA   0x33
+#define GDT_CPU         0x38 /* as in trap.asm; ring 3 cannot load it */
+#define GDT_ENTRIES     8
 
 /* 32-bit task state segment (volume 3, figure 8-2). */
 struct tss {
@@ -29,6 +36,13 @@ struct tss {
     uint16_t trap, iomap;
 };
 
+struct segments {
+    uint64_t segments_gdt[GDT_ENTRIES];
+    struct tss *segments_tss;
+    struct tss segments_fault; /* the double fault's task */
+    vaddr_t segments_guard;    /* the page below its stack */
+};
+
 #define GDT_PORTS 65536u
 
 /* The processor reads two bytes of the map at a time, hence one more. */
@@ -37,12 +51,14 @@ extern struct tss_and_ports {
     uint8_t tss_ports[GDT_PORTS / 8 + 1];
 } gdt_tss;
 
+/* Loads the segments of the processor that boots. Before any use of cpu_self or
+ * cpu_running. */
 void gdt_init(void);
 
 /* The stack that the processor loads when it leaves ring 3. */
 static inline void gdt_set_stack(vaddr_t top)
 {
-    gdt_tss.tss.esp0 = top;
+    cpu_tss()->esp0 = top;
 }
 
 /* Sets whether ring 3 may use the ports first to last, if the map is on. */
@@ -72,12 +88,13 @@ static inline bool gdt_port_allowed(uint32_t port)
 /* The state of the task that a double fault interrupted. */
 const struct tss *gdt_interrupted(void);
 
-/* Gives the double fault's task the current page tables. */
+/* Gives this processor's double fault the current page tables. */
 void gdt_set_cr3(uint32_t cr3);
 
 /* Leaves the double fault's task for the ordinary one, on the stack in use, so
  * that the next double fault finds its task free. */
 void gdt_leave_fault_task(void);
 
-/* The guard page below the double fault's stack, unmapped by paging_init. */
-vaddr_t gdt_fault_guard(void);
+/* The guard page below the stack of a processor's double fault, unmapped by
+ * paging_init. */
+vaddr_t gdt_fault_guard(const struct cpu *cpu);

@@ -19,6 +19,6 @@ bool irq_taken(int irq);
 uintptr_t irq_handler(int irq);
 uint32_t irq_count(int irq);
 
-/* Sets the function that acknowledges an interrupt at the controller, after the
- * handler. */
+/* Sets the function that acknowledges an interrupt at the controller, before
+ * the handler: a long one may let others in (irq_window). */
 void irq_set_ack(void (*fn)(int irq));

@@ -100,7 +100,7 @@ void paging_init(size_t frames, void *space)
     write_protect(text_start, text_end);
     write_protect(rodata_start, rodata_end);
     *entry_of((vaddr_t)boot_stack_guard) &= ~PTE_PRESENT;
-    *entry_of(gdt_fault_guard()) &= ~PTE_PRESENT;
+    *entry_of(gdt_fault_guard(&cpu_boot)) &= ~PTE_PRESENT;
     gdt_set_cr3(to_phys(directory));
     write_cr3(to_phys(directory));
 }
@@ -141,7 +141,7 @@ const char *paging_verify(void)
     if (!protected(rodata_start, rodata_end))
         return "read-only data is not write protected";
     if (paging_readable((vaddr_t)boot_stack_guard) ||
-        paging_readable(gdt_fault_guard()))
+        paging_readable(gdt_fault_guard(&cpu_boot)))
         return "a kernel stack has no guard page";
     return protect_verify();
 }

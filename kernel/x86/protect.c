@@ -42,18 +42,6 @@ uint32_t protect_on(void)
     return read_cr4() & (PROTECT_SMEP | PROTECT_SMAP | PROTECT_UMIP);
 }
 
-void protect_names(void (*fn)(const char *name))
-{
-    uint32_t on = protect_on();
-
-    if (on & PROTECT_SMEP)
-        fn("SMEP");
-    if (on & PROTECT_SMAP)
-        fn("SMAP");
-    if (on & PROTECT_UMIP)
-        fn("UMIP");
-}
-
 const char *protect_verify(void)
 {
     bool smap = (protect_on() & PROTECT_SMAP) != 0;

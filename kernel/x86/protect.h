@@ -24,8 +24,5 @@ void protect_init(void);
 /* The protections that are on. */
 uint32_t protect_on(void);
 
-/* Calls fn with the name of each protection that is on. */
-void protect_names(void (*fn)(const char *name));
-
 /* NULL, or what is wrong. */
 const char *protect_verify(void);

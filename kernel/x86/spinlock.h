@@ -7,8 +7,12 @@
  * address depends on ESP, both are right: POP computes it after, PUSH before it
  * changes ESP, SDM volume 2.)
  *
- * CONFIG_SMP adds the spinning. CONFIG_DEBUG asserts that locks are taken in
- * ascending rank (docs/locking.md) and released by their holder.
+ * With CONFIG_SMP it is five and three: a processor also sets and clears a bit,
+ * and spins while the bit is set. (There the address may not depend on ESP, so
+ * no lock may be in the frame of a function that calls no other.) CONFIG_DEBUG
+ * asserts that locks are taken in
+ * ascending rank (docs/locking.md) and released by their holder, and measures
+ * for how long each was held at most.
  */
 #pragma once
 
@@ -21,17 +25,26 @@ struct spinlock {
 #ifdef CONFIG_DEBUG
     const char *lock_name;
     unsigned lock_rank;
+    const struct cpu *lock_owner; /* NULL: free */
+    uintptr_t lock_place;         /* where it was last taken */
+    uint64_t lock_since;          /* time-stamp counter when it was taken */
+    uint64_t lock_longest;        /* time that it was held, at most */
+    uintptr_t lock_release;       /* and where it was then released */
 #endif
 };
 
 #ifdef CONFIG_DEBUG
 #define SPINLOCK_INIT(name, rank)                                              \
     {                                                                          \
-        0, 0, name, rank                                                       \
+        0, 0, name, rank, NULL, 0, 0, 0, 0                                     \
     }
 
 /* Whether the ranks allow this processor to take the lock now. */
 bool spin_debug_in_order(const struct spinlock *l);
+
+/* Panics if this processor waits for a lock that it holds, or has waited for
+ * too many turns. */
+void spin_debug_wait(const struct spinlock *l, uint32_t turns);
 
 /* Both panic and name the locks if the order is broken. */
 void spin_debug_take(struct spinlock *l);
@@ -46,6 +59,7 @@ void spin_assert_held(const struct spinlock *l);
         0, 0                                                                   \
     }
 
+#define spin_debug_wait(l, t) ((void)(l), (void)(t))
 #define spin_debug_take(l)    ((void)(l))
 #define spin_debug_release(l) ((void)(l))
 #define spin_debug_held(l)    ((void)(l), true)
@@ -58,15 +72,26 @@ static inline void spin_init(struct spinlock *l, const char *name UNUSED,
     *l = (struct spinlock)SPINLOCK_INIT(name, rank);
 }
 
+#ifdef CONFIG_SMP
+/* Returns once the lock is free, or soon after. Interrupts are disabled. */
+void spin_wait(struct spinlock *l) __attribute__((no_caller_saved_registers));
+#endif
+
 static inline void spin_lock(struct spinlock *l)
 {
 #ifdef CONFIG_SMP
-    uint32_t flags = read_eflags();
-
-    irq_disable();
-    while (__atomic_exchange_n(&l->lock_taken, 1, __ATOMIC_ACQUIRE) != 0)
-        __builtin_ia32_pause();
-    l->lock_eflags = flags;
+    __asm__ volatile inline("pushfl; cli\n"
+                            "1:\tlock btsl $0, %0\n\t"
+                            "jnc 2f\n\t"
+                            "pushl %%eax\n\t"
+                            "leal %0, %%eax\n\t"
+                            "call spin_wait\n\t"
+                            "popl %%eax\n\t"
+                            "jmp 1b\n"
+                            "2:\tpopl %1"
+                            : "+m"(l->lock_taken), "=m"(l->lock_eflags)
+                            :
+                            : "memory", "cc");
 #else
     __asm__ volatile("pushfl; cli; popl %0"
                      : "=m"(l->lock_eflags)
@@ -80,10 +105,10 @@ static inline void spin_unlock(struct spinlock *l)
 {
     spin_debug_release(l);
 #ifdef CONFIG_SMP
-    uint32_t flags = l->lock_eflags;
-
-    __atomic_store_n(&l->lock_taken, 0, __ATOMIC_RELEASE);
-    irq_restore(flags);
+    __asm__ volatile("pushl %1; movl $0, %0; popfl"
+                     : "=m"(l->lock_taken)
+                     : "m"(l->lock_eflags)
+                     : "memory", "cc");
 #else
     __asm__ volatile("pushl %0; popfl"
                      :

@@ -17,6 +17,7 @@
         global  trap_here
 
 KERNEL_DATA     equ 0x10
+CPU_DATA        equ 0x38                ; GDT_CPU in gdt.h
 TRAP_NONE       equ 0xff                ; as in trap.h
 SYSCALL_VECTOR  equ 0x80
 FRAME_EAX       equ 28                  ; in struct trapframe
@@ -52,12 +53,27 @@ stub_%1:
         cld
 %endmacro
 
+; The running task, and loading GS, by a register, for that and for C
+; (kernel/x86/cpu.h). On one processor C knows the address.
+%ifdef CONFIG_SMP
+%define CPU_TASK gs:4
+%macro LOAD_GS 1
+        mov     %1, CPU_DATA
+        mov     gs, %1
+%endmacro
+%else
+%define CPU_TASK cpu_boot
+%macro LOAD_GS 1
+%endmacro
+%endif
+
 trap_common:
         clac                            ; a program may have set EFLAGS.AC
         SAVE
         mov     eax, KERNEL_DATA
         mov     ds, eax
         mov     es, eax
+        LOAD_GS eax
         mov     eax, esp
         call    trap_dispatch
         test    al, al                  ; from ring 3?
@@ -75,6 +91,7 @@ trap_syscall:
         mov     esi, KERNEL_DATA
         mov     ds, esi
         mov     es, esi
+        LOAD_GS esi
         xor     ebp, ebp
         cmp     eax, [syscall_limit]
         jae     no_call
@@ -89,7 +106,7 @@ trap_syscall:
 ; Returns to a program, interrupts disabled, after pending work of the task, if
 ; any (the first word of struct task).
 to_user:
-        mov     eax, [cpu_boot]         ; cpu_task
+        mov     eax, [CPU_TASK]
         cmp     dword [eax], 0
         jne     first
 restore:

@@ -101,13 +101,17 @@ void trap_handle_pending(struct trapframe *tf)
     irq_disable();
 }
 
+/* Another processor may remove the handler meanwhile, so it is read once. */
 static void handle_irq(struct trapframe *tf, int irq)
 {
+    void (*handler)(struct trapframe * tf);
+
     irq_counts[irq]++;
-    if (irq_handlers[irq] != NULL)
-        irq_handlers[irq](tf);
     if (irq_ack != NULL)
         irq_ack(irq);
+    handler = __atomic_load_n(&irq_handlers[irq], __ATOMIC_ACQUIRE);
+    if (handler != NULL)
+        handler(tf);
     if (preempt != NULL && !trap_from_user(tf))
         preempt();
 }

@@ -32,12 +32,16 @@ bool kmem_log_create(void)
     if (transactions.entries != NULL)
         return true;
     pages = MIN(pages, (size_t)BUDDY_MAX_PAGES);
-    for (; p == NULL && pages >= LOG_PAGES_MIN; pages /= 2)
-        if (mm_charge(pages) && (p = buddy_alloc_run(pages)) == NULL)
-            mm_refund(pages);
+    for (; pages >= LOG_PAGES_MIN; pages /= 2) {
+        bool charged = mm_charge(pages);
+
+        p = charged ? buddy_alloc_run(pages) : NULL;
+        if (p != NULL)
+            break;
+        mm_refund(charged ? pages : 0);
+    }
     if (p == NULL)
         return false;
-    pages *= 2; /* the loop has halved it once more */
     memset(page_to_virt(p), 0, pages * PAGE_SIZE);
     transactions.length = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);
     transactions.entries = page_to_virt(p);
@@ -77,14 +81,15 @@ void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
     mm_unlock(&transactions.lock);
 }
 
+/* The newest is older at once, so no lock is taken for its number. */
 uint32_t kmem_log_last(void)
 {
-    return transactions.last;
+    return MM_UNLOCKED(transactions.last);
 }
 
 uint32_t kmem_log_kept(void)
 {
-    return MIN(transactions.last, transactions.length);
+    return MIN(kmem_log_last(), transactions.length);
 }
 
 const struct kmem_log_entry *kmem_log_at(uint32_t seq)
@@ -113,7 +118,7 @@ const char *kmem_log_name(const struct kmem_log_entry *entry)
 {
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp))
-        if (cp == entry->log_cache && cp->cache_number == entry->log_number)
+        if (cp->cache_number == entry->log_number)
             return cp->cache_name;
     return "?";
 }
@@ -169,7 +174,7 @@ const void *kmem_event_memory(const void **end)
 
 uint32_t kmem_event_last(enum kmem_ring ring)
 {
-    return rings[ring].last;
+    return MM_UNLOCKED(rings[ring].last);
 }
 
 bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out)

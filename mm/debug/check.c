@@ -5,7 +5,7 @@
  * An allocation takes the first bufctl off the freelist, checks that its buffer
  * is as the last free left it, and prepares it:
  *
- *     freelist -> sane? -> still deadbeef? -> baddcafe -> constructor
+ *     freelist -> valid? -> still deadbeef? -> baddcafe -> constructor
  *              -> redzone -> audit -> client
  *
  * A free finds the bufctl in the hash table; an address that is not there is
@@ -191,8 +191,8 @@ static void trace(const struct kmem_cache *cp, const char *what,
 /* ---- allocation --------------------------------------------------------- */
 
 /* Whether the head of the freelist can be trusted. If not, its slab is isolated
- * and `error` says what is wrong. */
-static bool head_is_sane(struct kmem_cache *cp, struct kmem_error_record *error)
+ * and `e` says what is wrong. */
+static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
@@ -206,7 +206,7 @@ static bool head_is_sane(struct kmem_cache *cp, struct kmem_error_record *error)
     if (why == NULL)
         return true;
     kmem_slab_isolate(cp, sp);
-    *error = (struct kmem_error_record){
+    *e = (struct kmem_error_record){
         .error_kind = kind,
         .error_cache = cp,
         .error_owner = cp,
@@ -275,16 +275,16 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
 {
     struct kmem_error_record error;
     struct kmem_bufctl *bcp;
-    bool sane, layout;
+    bool valid, layout;
     void *buf;
 
     for (;;) {
         mm_lock(&cp->cache_lock);
-        sane = head_is_sane(cp, &error);
-        bcp = sane ? take(cp) : NULL;
+        valid = head_is_valid(cp, &error);
+        bcp = valid ? take(cp) : NULL;
         layout = in_mode(cp, KMF_LAYOUT);
         mm_unlock(&cp->cache_lock);
-        if (!sane) {
+        if (!valid) {
             kmem_error(&error);
             continue;
         }

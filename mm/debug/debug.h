@@ -79,7 +79,7 @@ void kmem_debug_boot(unsigned modes, const char *names);
 int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
 
 /* The error as a sentence: "3 objects are allocated; free them first, or boot
- * with kmem.debug=FPZU,foo" in `text`; returns text. */
+ * with kmem.debug=FPZU,foo". `text` is room for it. */
 const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
                                  int error, char *text, size_t size);
 

@@ -67,7 +67,7 @@ static uint32_t allocated_elsewhere(struct kmem_cache *cp,
 
 /* Corrects a slab's links by those of its neighbours, which are found from both
  * ends of the list; false if they are not found. */
-static bool mend_links(struct kmem_cache *cp, struct kmem_slab *sp)
+static bool repair_links(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     struct list *before = &cp->cache_null.slab_link;
     struct list *after = before;
@@ -93,7 +93,7 @@ void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp)
     uint32_t lost;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    if (!mend_links(cp, sp)) {
+    if (!repair_links(cp, sp)) {
         cp->cache_freelist = &cp->cache_null;
         return;
     }

@@ -98,8 +98,9 @@ static void enter_cache(struct kmem_cache *cp)
         struct slab_marks *m = (struct slab_marks *)(scan.memory + scan.end);
         struct page *p;
 
+        MM_ASSERT(scan.end + marks_size(cp) <= scan.bytes);
         sp = kmem_slab_after(cp, sp);
-        if (sp == NULL || scan.end + marks_size(cp) > scan.bytes)
+        if (sp == NULL)
             break;
         if (kmem_slab_verify(cp, sp) != NULL)
             continue;
@@ -178,11 +179,10 @@ static void read_words(const struct kmem_cache *cp, const void *from,
 
 static const void *note_at(size_t i, const void **end)
 {
-    if (i == 0) {
-        *end = &kmem_last_error + 1;
-        return &kmem_last_error;
-    }
-    return kmem_event_memory(end);
+    if (i != 0)
+        return kmem_event_memory(end);
+    *end = &kmem_last_error + 1;
+    return &kmem_last_error;
 }
 
 /* Reads the words of a root, except records from the i-th on. */
@@ -249,7 +249,7 @@ static void each_slab(void (*fn)(struct slab_marks *m))
 static kmem_buf_fn_t *suspect_fn;
 static void *suspect_arg;
 
-static void tell_suspects(struct slab_marks *m)
+static void report_suspects(struct slab_marks *m)
 {
     for (size_t i = 0; i < m->marks_cache->cache_slab_chunks; i++) {
         struct kmem_buf_stat stat;
@@ -317,7 +317,7 @@ static __attribute__((noinline)) bool run(void)
     scan.bytes = pages * PAGE_SIZE;
     memset(scan.memory, 0, scan.bytes);
     mark_all();
-    each_slab(tell_suspects);
+    each_slab(report_suspects);
     buddy_free_run(p, pages);
     return true;
 }

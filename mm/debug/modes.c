@@ -72,7 +72,7 @@ static bool listed(const char *names, const char *name)
 {
     size_t n = strlen(name);
 
-    for (const char *p = names; p != NULL && *p != '\0';) {
+    for (const char *p = names; p != NULL;) {
         const char *comma = strchr(p, ',');
         size_t len = comma == NULL ? strlen(p) : (size_t)(comma - p);
 
@@ -105,16 +105,21 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp)
     return wanted(cp) | (kmem_verify_interval() ? KMF_VERIFY : 0);
 }
 
+static bool has_layout_class(void)
+{
+    const struct kmem_cache *cp = kmem_size_class(1);
+
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    while (cp != NULL && (KMEM_FLAGS(cp) & KMF_LAYOUT) == 0)
+        cp = kmem_size_class(cp->cache_size + 1);
+    return cp != NULL;
+}
+
 /* Updates kmem_class_max after modes have changed. */
 static void update_class_max(void)
 {
-    const struct kmem_cache *cp = kmem_size_class(1);
-    uint32_t flags = 0;
-
     mm_lock(&kmem_list_lock); /* of two tasks the later one sees all modes */
-    for (; cp != NULL; cp = kmem_size_class(cp->cache_size + 1))
-        flags |= KMEM_FLAGS(cp);
-    kmem_class_max = flags & KMF_LAYOUT ? 0 : KMEM_MAXBUF;
+    kmem_class_max = has_layout_class() ? 0 : KMEM_MAXBUF;
     mm_unlock(&kmem_list_lock);
 }
 
@@ -163,9 +168,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
         bytes = cp->cache_slab_pages * PAGE_SIZE;
     }
     cp->cache_slab_chunks = (bytes - cp->cache_colour_min) / cp->cache_chunk;
-    cp->cache_colour_max = cp->cache_colour_min +
-                           ((bytes - cp->cache_colour_min) % cp->cache_chunk &
-                            ~(cp->cache_align - 1));
+    cp->cache_colour_max = bytes - cp->cache_slab_chunks * cp->cache_chunk;
     cp->cache_colour = cp->cache_colour_min;
     return true;
 }
@@ -184,12 +187,11 @@ static int modes_error(const struct kmem_cache *cp, unsigned modes)
     return 0;
 }
 
-/* Only the mode that needs no layout changes: that is a bit. */
-static void set_trace(struct kmem_cache *cp, unsigned modes)
+/* Sets or clears a flag that needs no other layout. */
+static void set_flag(struct kmem_cache *cp, uint32_t flag, bool on)
 {
     mm_lock(&cp->cache_lock);
-    cp->cache_flags &= ~KMF_TRACE;
-    cp->cache_flags |= modes & KMF_TRACE;
+    cp->cache_flags = (cp->cache_flags & ~flag) | (on ? flag : 0);
     mm_unlock(&cp->cache_lock);
 }
 
@@ -266,7 +268,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
         return error;
     if (((KMEM_FLAGS(cp) ^ modes) & KMF_LAYOUT) != 0)
         return set_layout(cp, modes);
-    set_trace(cp, modes);
+    set_flag(cp, KMF_TRACE, (modes & KMF_TRACE) != 0);
     return 0;
 }
 
@@ -276,21 +278,19 @@ const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
     unsigned n = kmem_inuse(cp);
     char letters[8];
 
-    if (error == -KMEM_EBUSY)
-        snprintf(text, size,
-                 "%u object%s allocated; free %s first, or boot with "
-                 "kmem.debug=%s,%s",
-                 n, n == 1 ? " is" : "s are", n == 1 ? "it" : "them",
-                 kmem_debug_text(modes, letters), cp->cache_name);
-    else
-        snprintf(text, size, "%s",
-                 error == -KMEM_EPERM
-                     ? "one of the allocator's own caches: only T is possible"
-                 : error == -KMEM_EINVAL
-                     ? "its pages cannot be unmapped: no S and no G"
-                 : error == -KMEM_EAGAIN
-                     ? "it is growing or being reaped; try again"
-                     : "there is no memory");
+    if (error == -KMEM_EPERM)
+        return "one of the allocator's own caches: only T is possible";
+    if (error == -KMEM_EINVAL)
+        return "its pages cannot be unmapped: no S and no G";
+    if (error == -KMEM_EAGAIN)
+        return "it is growing or being reaped; try again";
+    if (error != -KMEM_EBUSY)
+        return "there is no memory";
+    snprintf(text, size,
+             "%u object%s allocated; free %s first, or boot with "
+             "kmem.debug=%s,%s",
+             n, n == 1 ? " is" : "s are", n == 1 ? "it" : "them",
+             kmem_debug_text(modes, letters), cp->cache_name);
     return text;
 }
 
@@ -301,21 +301,16 @@ static uint32_t verify_left;
 
 uint32_t kmem_verify_interval(void)
 {
-    return verify_interval;
+    return MM_UNLOCKED(verify_interval); /* one word */
 }
 
 void kmem_verify_every(uint32_t n)
 {
     mm_lock(&kmem_list_lock);
     verify_interval = verify_left = n;
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        mm_lock(&cp->cache_lock);
-        cp->cache_flags &= ~KMF_VERIFY;
-        cp->cache_flags |= n != 0 ? KMF_VERIFY : 0;
-        mm_unlock(&cp->cache_lock);
-    }
+    list_for_each (l, &kmem_caches)
+        set_flag(list_entry(l, struct kmem_cache, cache_link), KMF_VERIFY,
+                 n != 0);
     mm_unlock(&kmem_list_lock);
 }
 

@@ -41,7 +41,7 @@ void mm_stop_others(void);
 void mm_resume_others(void);
 
 /* Calls fn with each range that may hold the only pointer to a buffer: data,
- * the stacks in use, registers; without the data of mm/ itself. */
+ * the stacks in use, registers. */
 typedef void mm_root_t(const void *from, const void *end, const char *name);
 void mm_roots(mm_root_t *fn);
 

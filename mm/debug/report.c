@@ -110,9 +110,8 @@ static void print_transactions(const struct kmem_buf_stat *b)
 {
     const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
     bool freed = b->stat_free.trans_us > b->stat_alloc.trans_us ||
-                 ((b->stat_state == KMEM_BUF_FREE ||
-                   kmem_last_error.error_kind == KMEM_ERROR_MODIFIED) &&
-                  b->stat_free.trans_us == b->stat_alloc.trans_us);
+                 b->stat_state == KMEM_BUF_FREE ||
+                 kmem_last_error.error_kind == KMEM_ERROR_MODIFIED;
     const struct kmem_log_entry *e;
 
     if (b->stat_alloc.trans_depth == 0 && b->stat_free.trans_depth == 0) {
@@ -307,7 +306,7 @@ void kmem_error_damage(struct kmem_cache *cp,
     if (kind == KMEM_ERROR_MODIFIED) {
         offset &= ~(intptr_t)3;
         expected = KMEM_FREED;
-        found = 0;
+        /* up to four bytes: the first replaces the one, the others are 0 */
         memcpy(&found, buf + offset,
                MIN(sizeof(found), cp->cache_size - (size_t)offset));
     }
@@ -443,7 +442,7 @@ static bool print_live(const struct kmem_buf_stat *b, void *arg)
     if (b->stat_state == KMEM_BUF_FREE)
         return true;
     mm_print("  allocated: %p", (void *)b->stat_buf);
-    if (b->stat_audited && b->stat_alloc.trans_depth != 0)
+    if (b->stat_alloc.trans_depth != 0)
         mm_print(", by %s, task %u (%s)",
                  mm_symbol(b->stat_alloc.trans_stack[0], by, sizeof(by)),
                  (unsigned)b->stat_alloc.trans_task,

@@ -23,6 +23,13 @@ static struct {
     .slabs = LIST_INIT(unmapped.slabs),
 };
 
+/* Adds to the pages of the queue, or removes some. */
+static void count(ptrdiff_t pages)
+{
+    MM_ASSERT(mm_lock_held(&unmapped.lock));
+    unmapped.pages += (size_t)pages;
+}
+
 static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
 {
     for (size_t i = 0; i < pages; i++)
@@ -56,7 +63,7 @@ static struct kmem_slab *oldest(const struct kmem_cache *cp)
 
         if (cp == NULL || sp->slab_cache == cp) {
             list_remove(&sp->slab_link);
-            unmapped.pages -= sp->slab_cache->cache_slab_pages;
+            count(-(ptrdiff_t)sp->slab_cache->cache_slab_pages);
             found = sp;
             break;
         }
@@ -99,7 +106,7 @@ static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
     map_slab(sp, cp->cache_slab_pages, false);
     mm_lock(&unmapped.lock);
     list_insert_before(&unmapped.slabs, &sp->slab_link);
-    unmapped.pages += cp->cache_slab_pages;
+    count((ptrdiff_t)cp->cache_slab_pages);
     mm_unlock(&unmapped.lock);
     while (kmem_unmapped_pages() > page_count / QUEUE_SHARE &&
            (sp = oldest(NULL)) != NULL)

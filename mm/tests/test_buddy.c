@@ -205,6 +205,8 @@ KTEST(buddy, unusable_pages_are_in_smaller_blocks)
     KT_EQ(buddy_unusable(&s, 10), 7);
     KT_EQ(buddy_unusable(&s, BUDDY_ORDERS), 1000);
     KT_EQ(buddy_unusable(&s, 1000), 1000);
+    s = (struct buddy_stat){.stat_free = {5, 2}, .stat_free_pages = 9};
+    KT_EQ(buddy_unusable(&s, 1), 556); /* 555.56 */
     s = (struct buddy_stat){0};
     KT_EQ(buddy_unusable(&s, 10), 0);
 }
@@ -368,6 +370,9 @@ KTEST(buddy, verify_finds_broken_free_lists)
          "two free buddies are not joined");
     POKE(buddy_zone.zone_list[0].next, &page_array[page_count].page_link,
          "free list leads outside the page array");
+    POKE(buddy_zone.zone_list[0].next,
+         (struct list *)((uintptr_t)&p->page_link + sizeof(void *)),
+         "free list leads outside the page array");
     POKE(p->page_link.next, &run->page_link, "free list links disagree");
     POKE(buddy_zone.zone_list[0].next,
          (struct list *)((uintptr_t)page_array - sizeof(struct page)),
@@ -394,6 +399,7 @@ KTEST(buddy, verify_finds_broken_blocks)
     KT_REQUIRE(p != NULL);
     POKE(p->page_state, PAGE_TAIL, "frame belongs to no block");
     POKE(p->page_state, PAGE_STATES, "page state is not a state");
+    POKE(page_array[0].page_state, PAGE_STATES, "page state is not a state");
     POKE(p->page_order, PAGE_NO_ORDER, "block has no order");
     POKE(p[3].page_order, 0, "block overlaps another");
     POKE(p[5].page_state, PAGE_FREE, "block overlaps another");
@@ -413,6 +419,9 @@ KTEST(buddy, verify_says_where)
     p[3].page_order = 0;
     KT_TRUE(buddy_verify(&where) != NULL && where == p + 3);
     p[3].page_order = PAGE_NO_ORDER;
+    p->page_order = PAGE_NO_ORDER;
+    KT_TRUE(buddy_verify(&where) != NULL && where == p);
+    p->page_order = 3;
     buddy_zone.zone_list[0].next = &page_array[page_count].page_link;
     KT_TRUE(buddy_verify(&where) != NULL && where == NULL);
     buddy_zone.zone_list[0].next = first;

@@ -197,6 +197,7 @@ KTEST(kmem_stat, slab_rows)
 
 KTEST(kmem_stat, hash_histogram)
 {
+    KT_NEEDS(MIB(1));
     struct kmem_cache *cp = kmem_cache_create("t_stat", 4096, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     struct kmem_cache *small = kmem_cache_create("t_small", 64, 0, NULL, NULL);

@@ -1,5 +1,5 @@
-"""slate ports, ipc, locks, servers, irqs: messages, locks, and the rights of
-servers to the machine."""
+"""slate ports, ipc, cpus, locks, servers, irqs: messages, processors, locks and
+the rights of servers to the machine."""
 
 import itertools
 
@@ -112,6 +112,22 @@ def mutexes():
         yield pipe.where("pipe_mutex"), f"pipe 0x{pipe.address:08x}"
 
 
+def spin_locks(cpu):
+    """The spin locks that a processor holds, in the order of taking."""
+    return [record("spinlock", at) for at in cpu.cpu_lock[:cpu.cpu_locks]]
+
+
+class Cpus(Command):
+    """slate cpus
+    The processor, its task and, with DEBUG=1, the spin locks that it holds."""
+
+    def run(self, args):
+        cpu, task = target.record_of("cpu_boot"), system.current()
+        table = Table("CPU:3 TASK:-22 HOLDS:-1")
+        table.row(cpu.cpu_number, system.title(task) if task else "-",
+                  ", ".join(string(l.lock_name) for l in spin_locks(cpu)))
+
+
 class Locks(Command):
     """slate locks
     The locks that are held, their holders and waiters.
@@ -139,9 +155,8 @@ class Locks(Command):
             return
         cpu = target.record_of("cpu_boot")
         table = Table("SPIN-LOCK:-10 OF:-22 RANK:4")
-        for address in cpu.cpu_lock[:cpu.cpu_locks]:
-            lock = record("spinlock", address)
-            table.row(Hex(address), string(lock.lock_name), lock.lock_rank)
+        for l in spin_locks(cpu):
+            table.row(Hex(l.address), string(l.lock_name), l.lock_rank)
         if not table.rows:
             print("(no spin lock is held)")
 
@@ -207,10 +222,11 @@ class Servers(Command):
             print("(/etc/servers grants nothing)")
 
 
-def line_owner(i, line, handler):
+def line_owner(i, port, handler):
     """A bound line belongs to its server, one with a handler to the kernel."""
-    if int(line["line_port"]):
-        return system.title(record("task", int(line["line_task"])))
+    if port:
+        task = target.elements("line_task", "ipc/irq.c")[i]
+        return system.title(record("task", int(task)))
     found = target.symbol_at(handler) if handler else None
     return found[0] if found else "cascade" if i == 2 else "-"
 
@@ -232,6 +248,6 @@ class Irqs(Command):
                 target.elements("irq_counts", "x86/trap.c"))):
             port = int(line["line_port"]) & WORD_MASK
             table.row(i, int(count),
-                      line_owner(i, line, int(handler) & WORD_MASK),
+                      line_owner(i, port, int(handler) & WORD_MASK),
                       record("port", port).port_number if port else None,
                       "masked" if masked >> i & 1 else "-")

@@ -98,15 +98,17 @@ def unwound(frame, sp, registers):
     return info
 
 
+# pushf; cli; pop or push; popf; with SMP=1 lock bts; jnc or movl $0 between.
+PUSHED = re.compile(
+    rb"(?s)..\x9d|.\x9c[\xfa\x8f\x58-\x5f]|\x9c\xfa[\x8f\x58-\x5f]|"
+    rb"..\xf0\x0f\xba|..\x73.\x50\x8d|\xeb.\x8f|..\xc7.{1,6}\0{4}\x9d")
+
+
 def flags_pushed(pc):
     """The bytes that the inline assembly of a lock, or of read_eflags, has on
-    the stack at pc: pushf; cli; pop, or push; popf. In a function without a
-    frame pointer they would be taken for its return address."""
-    code = read(pc - 2, 3)
-    pops = code[2] == 0x8f or 0x58 <= code[2] <= 0x5f
-    return WORD * (code[2] == 0x9d or code[1:] == b"\x9c\xfa" or
-                   code[:2] == b"\x9c\xfa" and pops or
-                   code[1] == 0x9c and pops)
+    the stack at pc. In a function without a frame pointer they would be taken
+    for its return address."""
+    return WORD * bool(PUSHED.match(read(pc - 2, 14)))
 
 
 def from_user(tf):

@@ -10,10 +10,10 @@ from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, BadMemory, Fail,
                     constant, enumerators, record, record_of, string)
 
 
-def parent_pid(task):
+def number_in(kind, address, member):
+    """That number of an object that a task refers to; 0 if it has none."""
     try:
-        return record("task", task.task_parent).task_pid \
-            if task.task_parent else 0
+        return getattr(record(kind, address), member) if address else 0
     except BadMemory:
         return "!"
 
@@ -23,11 +23,11 @@ class Tasks(Command):
     The tasks, programs and the kernel's own: the shell's ps.
     PPID is the parent, 0 if none lives; GRP the group. STATE `ended`: its
     parent has not waited for it yet. PRI: 0 idle, 1 programs, 2 servers, 3 the
-    kernel's own. KIND `user`: it has an address space. SWITCHES counts how
-    often it got the processor."""
+    kernel's own. SES: its session, 0 outside of all, - the kernel's own.
+    SWITCHES counts how often it got the processor."""
 
     def run(self, args):
-        table = Table("PID:5 PPID:5 GRP:5 STATE:-7 PRI:3 KIND:-6 CPU(ms):7 "
+        table = Table("PID:5 PPID:5 GRP:5 SES:4 STATE:-7 PRI:3 CPU(ms):7 "
                       "SWITCHES:8 WAITS-FOR:-13 NAME:-1", "j" in args)
         for task in table.each(system.tasks()):
             wrong, state = "", system.state_of(task)
@@ -37,9 +37,11 @@ class Tasks(Command):
                 waits, wrong = "!", f"  ! its wait queue: {e}"
             if state.startswith("?"):
                 wrong = f"  ! there is no state {task.task_state}"
-            table.row(task.task_pid, parent_pid(task), task.task_group, state,
-                      task.task_priority,
-                      "user" if task.task_space else "kernel",
+            session = number_in("session", task.task_session, "session_number")
+            table.row(task.task_pid,
+                      number_in("task", task.task_parent, "task_pid"),
+                      task.task_group, session if task.task_program else "-",
+                      state, task.task_priority,
                       task.task_ticks * (1000 // constant("TIMER_HZ")),
                       task.task_switches, waits and waits[:13],
                       task.task_name + wrong)
@@ -230,10 +232,8 @@ class Mounts(Command):
                     server = f"{system.task_name(port.port_server)}" \
                         f"({port.port_server})"
                     state = "ok" if port.port_holders else "dead"
-                path = system.ram_path(record("inode", fs.fs_covers)) \
-                    if fs.fs_covers else "/"
-                table.row(path, string(fs.fs_name, 16), fs.fs_root,
-                          fs.fs_inodes, server, state)
+                table.row(string(fs.fs_path, 1024), string(fs.fs_name, 16),
+                          fs.fs_root, fs.fs_inodes, server, state)
             except BadMemory as e:
                 table.bad(e)
 

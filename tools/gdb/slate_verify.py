@@ -64,39 +64,36 @@ def check_ready(report):
                            "in a wrong one")
 
 
-def check_sleepers(report):
-    last = 0
-    for t in members(address_of("sleepers", "task/sched.c"), "task",
-                     "task_timer_link"):
-        if isinstance(t, UNREADABLE):
-            report.add("the scheduler", "the list of sleepers does not end")
-            return
-        report.add(title(t), first(
-            (not t.task_timed or state_of(t) != "blocked",
-             "a sleeper is not waiting"),
-            (t.task_wake_ms < last, "the sleepers are not in order of time")))
-        last = t.task_wake_ms
+def check_timeouts(report):
+    if system.current() is None:
+        return  # likewise
+    for head in target.elements("wheel", "task/timeout.c"):
+        for t in members(int(head.address) & WORD_MASK, "timeout",
+                         "timeout_link"):
+            report.add("the time-outs", first(
+                (isinstance(t, UNREADABLE),
+                 "a list of time-outs does not end"),
+                (good([t]) and not t.timeout_ms,
+                 "a time-out in a list is not pending")))
 
 
 def check_tasks(report):
-    before, running = -1, system.current()
-    table = {t.task_pid: t.address for chain in  # that task_find() searches
-             lists("by_pid", "task/task.c", "task_hash_link")
-             for t in good(chain)}
+    running = system.current()
+    pids = target.variable("pids", "task/task.c")
     for t in report.each(system.tasks(), "the list of tasks"):
         report.add(t.task_name, first(
-            (t.task_pid <= before, "the tasks are not in order of pid"),
             (t.task_kstack and [*present(t.task_kstack, t.task_kstack + 1)],
              "a kernel stack has no guard page"),
-            (table.get(t.task_pid) != t.address,
+            (pids[t.task_pid]["pid_task"] != t.address,
              "a task is not found by its pid"),
+            (t.task_timeout.timeout_ms and state_of(t) != "blocked",
+             "a sleeper is not waiting"),
             (t.task_waiting and state_of(t) != "blocked",
              "a task in a wait queue is not blocked"),
             (state_of(t) == "running" and t.address != running.address,
              "a task is marked running and is not on a processor")))
-        before = t.task_pid
     check_ready(report)
-    check_sleepers(report)
+    check_timeouts(report)
 
 
 # ---- ports -----------------------------------------------------------------
@@ -117,7 +114,7 @@ def list_wrong(head, states, member, owner):
     return None
 
 
-def port_wrong(port, waiting):
+def port_wrong(port):
     callers, dead = port.where("port_callers"), port.port_holders == 0
     alarm = port.port_alarm_bits != 0
     return list_wrong(callers, ("queued",), "ipc_port", port.address) or \
@@ -128,11 +125,10 @@ def port_wrong(port, waiting):
              "a port has fewer references than receivers"),
             (dead and (word(callers) != callers or port.port_bits
                        or port.address == integer("name_server_port")
-                       or system.irq_lines(port.address)),
+                       or system.irq_lines(port.address) or alarm),
              "a dead port is still in use"),
-            (alarm != (port.address in waiting),
-             "a port's alarm and the list of alarms do not match"),
-            (dead and port.address in waiting, "a dead port has an alarm"))
+            (alarm != bool(port.port_alarm.timeout_ms),
+             "a port's alarm and its time-out do not match"))
 
 
 def list_of(ipc, state):
@@ -157,31 +153,24 @@ def ipc_wrong(task):
     return first(
         (ipc.where("ipc_link") not in walk_list(list_of(ipc, state)),
          "a task is not in the list of its state"),
-        (task.task_waiting or (task.task_timed and not ipc.ipc_kernel),
+        (task.task_waiting or
+         (task.task_timeout.timeout_ms and not ipc.ipc_kernel),
          "a task waits for a message and for something else"),
         (not blocked and
          not task.task_pending & constant("PENDING_KILL"),
          "a task waits for a message, but is not blocked"),
-        (blocked and bool(task.task_interruptible) !=
-         (state != "transfer" and not ipc.ipc_patient),
+        (blocked and bool(task.task_interruptible) != (state != "transfer"),
          "a task that waits for a message cannot be killed, or is pinned and "
          "can"))
 
 
 def check_ports(report):
     before = 0
-    alarms = list(members(address_of("alarms", "ipc/alarm.c"), "port",
-                          "port_alarm_link"))
-    times = [p.port_alarm_ms for p in good(alarms)]
-    report.add("the alarms", first(
-        (len(times) < len(alarms), "the list of alarms does not end"),
-        (times != sorted(times), "the alarms are not in order of time")))
-    waiting = {p.address for p in good(alarms)}
     for port in report.each(system.ports(), "the list of ports"):
         report.add(f"port {port.port_number}", first(
             (port.port_number <= before,
              "the ports are not in order of number"))
-            or port_wrong(port, waiting))
+            or port_wrong(port))
         before = port.port_number
     for task in good(system.tasks()):
         try:
@@ -319,13 +308,22 @@ def check_pipes(report):
 
 # ---- inodes ----------------------------------------------------------------
 
+def hash_of(*words):
+    key = integer("hash_key")
+    mixed = key
+    for each in words:
+        product = (mixed ^ each) * key
+        mixed = (product ^ product >> 32) & WORD_MASK
+    return mixed
+
+
 def inode_wrong(inode):
-    mixed = (inode.inode_number ^ record("fs", inode.inode_fs).fs_id << 24) \
-        * 0x9e3779b1 & WORD_MASK
+    fs = record("fs", inode.inode_fs)
     lru = inode.where("inode_lru_link")
     listed = word(lru) != lru
     return first(
-        (inode.inode_hash_link.link_hash != mixed ^ mixed >> 16,
+        (inode.inode_hash_link.link_hash !=
+         hash_of(fs.fs_id, inode.inode_number),
          "inode: hash does not match the number"),
         (inode.inode_state >= constant("INODE_FAILED"),
          "inode: a failed or dropped inode is in the table"),
@@ -335,7 +333,9 @@ def inode_wrong(inode):
          "inode: kept although its file has no link"),
         (inode.inode_mounted and
          record("fs", inode.inode_mounted).fs_covers != inode.address,
-         "inode: covered by a file system that covers another"))
+         "inode: covered by a file system that covers another"),
+        (inode.inode_mounted and inode.inode_nlink == 0,
+         "inode: a file system is mounted on a removed directory"))
 
 
 def hash_wrong(table):

@@ -15,14 +15,14 @@ from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
 # ---- tasks -----------------------------------------------------------------
 
 def tasks():
-    """Every task, by pid."""
+    """Every task, in order of creation."""
     return members(address_of("all_tasks", "task/task.c"), "task",
                    "task_all_link")
 
 
 def current():
     """The task that runs, or None before there are any."""
-    address = int(target.variable("cpu_boot")["cpu_task"]) & WORD_MASK
+    address = record_of("cpu_boot").cpu_task
     return record("task", address) if address else None
 
 
@@ -150,18 +150,6 @@ def fs_name(inode):
 def mounts():
     """The mounted file systems, by number."""
     return list(members(address_of("mounts", "fs/fs.c"), "fs", "fs_link"))
-
-
-def ram_path(inode):
-    """The path of a directory of the RAM file system; "?" for others."""
-    names = []
-    if fs_name(inode) != "ram":
-        return "?"
-    node = record("ramfs_node", inode.inode_data)
-    while node.dir_entry and len(names) < 64:
-        names.append(record("ramfs_entry", node.dir_entry).entry_name)
-        node = record("ramfs_node", node.dir_parent)
-    return "/" + "/".join(reversed(names))
 
 
 def inode_table():

@@ -3,6 +3,10 @@
 # With DEBUG=1 an overrun array of a function is found (kernel/canary.h).
 CANARY := $(if $(call on,DEBUG),-fstack-protector-strong \
     -mstack-protector-guard=global,-fno-stack-protector)
+# With SMP=1 the kernel is one for several processors, from these files, too.
+SMP_FLAG := $(if $(call on,SMP),-DCONFIG_SMP=1)
+SMP_SRC  := kernel/x86/spinlock.c
+
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -mregparm=3 -ffreestanding -fno-pie -fno-pic $(CANARY) \
     -mgeneral-regs-only -fno-omit-frame-pointer -momit-leaf-frame-pointer \
@@ -10,8 +14,9 @@ CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -fno-asynchronous-unwind-tables \
     -Wall -Wextra -Wundef \
     -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
-    $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror)
-ASFLAGS := -f elf32 -g -F dwarf -I./
+    $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror) \
+    $(SMP_FLAG)
+ASFLAGS := -f elf32 -g -F dwarf -I./ $(SMP_FLAG)
 LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
     -Wl,--build-id=none,-z,max-page-size=4096,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
@@ -42,7 +47,8 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*) \
                   tools/workshop/* docs/labs/*/services
 WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
-C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
+C_SRC        := $(filter-out $(WORKSHOP_SRC) \
+                  $(if $(call on,SMP),,$(SMP_SRC)),$(C_SRC))
 
 # A hand-out's sources call this where a task is missing.
 ifneq ($(wildcard .lab),)

@@ -46,8 +46,30 @@ $(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
 	$(Q)$(HOSTCC) -fsanitize=thread $(filter %.o,$^) -lpthread -o $@
 -include $(THREADS_SRC:%.c=$(BUILD)/threads/%.d)
 
+# mm/ with a call before each access to memory, where mm/tests/races/ may
+# switch to another task.
+RACES_MM    := $(wildcard mm/*.c mm/debug/*.c) mm/tests/races/planted.c
+RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
+                 $(addprefix mm/tests/explore/,explore.c ops.c seeds.c) \
+                 $(addprefix mm/tests/races/,access.c main.c)
+RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
+                 -ffunction-sections -I. -Imm/tests/host $(HOST_WARN)
+MMRACES     := $(BUILD)/races/mmraces
+$(eval $(call stamp,$(BUILD)/races/flags,$$(HOSTCC) $$(RACES_FLAGS) \
+    -fsanitize=thread))
+$(eval $(call stamp,$(BUILD)/races/objects,$$(RACES_SRC)))
+$(RACES_MM:%.c=$(BUILD)/races/%.o): private RACES_FLAGS += -fsanitize=thread
+$(BUILD)/races/%.o: %.c $(BUILD)/races/flags
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(RACES_FLAGS) -MMD -MP -c $< -o $@
+$(MMRACES): $(RACES_SRC:%.c=$(BUILD)/races/%.o) $(BUILD)/races/objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -no-pie -Wl,--gc-sections $(filter %.o,$^) -o $@
+-include $(RACES_SRC:%.c=$(BUILD)/races/%.d)
+
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
-MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS)
+MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 
 # The core of the ATA driver, with a drive that is a program.
 ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
@@ -59,7 +81,28 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
-HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest)
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES)
+
+# Waits and wake-ups on processors that are fibers. The thread sanitizer's
+# calls, but not its library: fibers.c defines them.
+WAKES_POINT := kernel/task/sync.c kernel/fs/tty.c kernel/fs/tty_line.c \
+                 drivers/console.c kernel/task/tests/wakes/test_wakes.c
+WAKES_SRC   := $(WAKES_POINT) $(addprefix kernel/task/tests/wakes/,\
+                 fibers.c host.c devices.c)
+WAKES_FLAGS := -std=gnu17 -g -O1 -Ikernel/task/tests/wakes -I. $(HOST_WARN)
+WAKETEST    := $(BUILD)/wakes/waketest
+$(eval $(call stamp,$(BUILD)/wakes/flags,$$(HOSTCC) $$(WAKES_FLAGS)))
+$(eval $(call stamp,$(BUILD)/wakes/objects,$$(WAKES_SRC)))
+$(WAKES_POINT:%.c=$(BUILD)/wakes/%.o): private WAKES_FLAGS += -fsanitize=thread
+$(BUILD)/wakes/%.o: %.c $(BUILD)/wakes/flags
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(WAKES_FLAGS) -MMD -MP -c $< -o $@
+$(WAKETEST): $(WAKES_SRC:%.c=$(BUILD)/wakes/%.o) $(BUILD)/wakes/objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) $(filter %.o,$^) -o $@
+-include $(WAKES_SRC:%.c=$(BUILD)/wakes/%.d)
+HOST_TEST += $(WAKETEST)
 
 # The core of the ext2 server, with a disk that is an image in memory.
 EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
@@ -88,7 +131,7 @@ $(DEPS):
 
 # Options that choose tests by marks (tools/test/pytest.ini). Without them those
 # of `make test`; on another kernel only tests that depend on it; all of a file.
-OTHER := $(call on,DEBUG)$(call on,SANITIZE)
+OTHER := $(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)
 QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
 EVERY := -m ''
 
@@ -101,8 +144,8 @@ ALL_CPU  = $(if $(findstring jobserver,$(MAKEFLAGS)),,\
 tested: $(TESTED)
 	@:
 
-test: | $(DEPS)                   ## three minutes; DEBUG=1 or SANITIZE=1: on
-                                  ## such a kernel
+test: | $(DEPS)                   ## three minutes; DEBUG=1, SANITIZE=1 or
+                                  ## SMP=1: on such a kernel
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
@@ -119,10 +162,10 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-.PHONY: test-threads schedules test-bochs test-v86
+.PHONY: test-threads schedules races test-bochs test-v86
 
-test-host: $(HOST_TEST) | $(DEPS) ## mm/, ata on this machine, sanitizers
-	@$(PYTEST) tools/test/test_host.py tools/test/test_ata.py
+test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata on this machine
+	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py)
 
 test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
@@ -131,6 +174,11 @@ test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 schedules: $(BUILD)/mutants/mmtest ## every schedule of two operations of mm/ in
                                   ## which both stop once; PAIR=reap+destroy
 	@$< -d $(PAIR)
+
+# A seed has 304 schedules.
+races: $(MMRACES)                 ## 100,000 schedules of mm/ with a switch at
+                                  ## any access; how many a second; SEEDS=330
+	@$< -j 1 $(or $(SEEDS),330)
 
 test-ext2: $(EXT2_TOOL) | $(DEPS) ## the ext2 server's core on this machine
 	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_cuts.py \
@@ -202,14 +250,17 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
 
-fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls, a million
-                                  ## streams of random code: SEEDS=10
-                                  ## CALLS=100000 STREAMS=100000 for each;
-                                  ## 100,000 random lines for the shell
+fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
+                                  ## CALLS=100000), a million streams of random
+                                  ## code (SEEDS=100 STREAMS=10000), hostile
+                                  ## file servers (SEEDS=10 ROUNDS=500), 100,000
+                                  ## random lines for the shell
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) \
 	    --seeds $(or $(SEEDS),10) --steps $(or $(CALLS),100000)
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) --program codefuzz \
-	    --seeds $(or $(SEEDS),10) --steps $(or $(STREAMS),100000)
+	    --seeds $(or $(SEEDS),100) --steps $(or $(STREAMS),10000)
+	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) --program stormfuzz \
+	    --seeds $(or $(SEEDS),10) --steps $(or $(ROUNDS),500)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
 coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
@@ -225,7 +276,8 @@ coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
 
 mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
                                   ## SAMPLE=500 SEED=1 FILES=mm/buddy.c
-                                  ## FUNCTION=block_join
+                                  ## FUNCTION=block_join; LOCKS=1: its locks
 	@SLATE_BUILD=$(BUILD) $(PYTHON) -m tools.test.mutants \
 	    --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) \
+	    $(if $(call on,LOCKS),--locks) \
 	    $(if $(FUNCTION),--function $(FUNCTION)) $(filter %.c,$(FILES))

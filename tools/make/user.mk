@@ -34,14 +34,16 @@ USER_BIN  := $(PROGRAMS:%=$(USER)/%)
 WORKSHOP_BIN := $(WORKSHOP_PROGRAMS:%=$(USER)/%)
 USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
-USER_CFLAGS  := $(filter-out -Ikernel $(CANARY),$(CFLAGS)) -Iuser/lib \
-    -fno-stack-protector -ffunction-sections -fdata-sections
+USER_CFLAGS  := $(filter-out -Ikernel $(CANARY) $(SMP_FLAG),$(CFLAGS)) \
+    -Iuser/lib -fno-stack-protector -ffunction-sections -fdata-sections
+USER_ASFLAGS := $(filter-out $(SMP_FLAG),$(ASFLAGS)) -I$(USER)/
 $(JUMPING:%=$(USER)/%): OWN_FLAGS := -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=16,-z,noexecstack \
     $(if $(call on,WERROR),-Wl$(comma)--fatal-warnings)
 
-$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) $$(ASFLAGS)))
+$(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) \
+    $$(USER_ASFLAGS)))
 $(eval $(call stamp,$(USER)/objects,$$(LIB_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
 $(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) \
     $$(WORKSHOP_PROGRAMS) $$(USER_FILES)))
@@ -59,7 +61,7 @@ $(USER)/%.o: %.c $(USER)/flags
 $(USER)/%.asm.o: %.asm $(USER)/flags
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(ASFLAGS) -I$(USER)/ -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+	$(Q)$(NASM) $(USER_ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
 # The numbers of system calls, in the assembler's words.
 $(USER)/syscall.inc: kernel/abi/syscall.h
@@ -84,6 +86,8 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
 	    $$(filter %.a,$$^) -o $$@
 endef
 $(foreach p,$(PROGRAMS) $(WORKSHOP_PROGRAMS),$(eval $(call program,$(p))))
+
+$(USER)/bin/codefuzz: $(USER)/user/tests/syscallfuzz/child.o
 
 # Lab 8: beattest tests the parts of the driver beat and of its client.
 LAB8 := docs/labs/08-messages

@@ -1,12 +1,13 @@
-"""Random system calls and random code: `make fuzz`.
+"""Random system calls, random code and hostile file servers: `make fuzz`.
 
     python3 -m tools.test.fuzz build/slate.elf [--program codefuzz]
         [--seeds 10] [--steps 100000]
 
 Each seed is a boot in the counted mode: the program syscallfuzz makes a few
-calls (codefuzz runs a few streams of code), then all of them. After each, the
-kernel shell counts the allocated objects and checks every invariant. Objects
-left over are leaks, except for files that the calls have made.
+calls (codefuzz runs a few streams of code, stormfuzz a few rounds), then all of
+them. After each, the kernel shell counts the allocated objects and checks every
+invariant. Objects left over are leaks, except for files that the calls have
+made.
 """
 
 import argparse
@@ -26,9 +27,11 @@ class Program:
 
 
 # A stream of code that loops does so for some ticks of the clock, so there an
-# instruction takes longer.
+# instruction takes longer. A round of stormfuzz may sleep for seconds, until
+# no successor of a dead server is expected.
 PROGRAMS = {"syscallfuzz": Program(2000, 0.2, 0),
-            "codefuzz": Program(50, 40, 8)}
+            "codefuzz": Program(50, 40, 8),
+            "stormfuzz": Program(5, 60_000, 0)}
 
 # Files and their inodes stay; the allocator's own objects go with slabs.
 STAYS = ("inode", "hash_segment", "ramfs_node", "ramfs_entry", "ramfs_page")
@@ -55,9 +58,9 @@ def fuzz(kernel, seed, steps, program="syscallfuzz", memory=64, extra=()):
     """Runs one seed. Returns (error or None, the program's summary, the
     run)."""
     how = PROGRAMS[program]
-    run = qemu.run(kernel, f"run init {program} -s {seed} "
+    run = qemu.run(kernel, f"run -p init {program} -s {seed} "
                    f"-n {how.warm_up}; kmastat -j; "
-                   f"run init {program} -s {seed} -n {steps}; "
+                   f"run -p init {program} -s {seed} -n {steps}; "
                    "kmastat -j; verify; poweroff", memory=memory,
                    budget=(10_000 << how.shift) +
                    int((steps + how.warm_up) * how.budget),

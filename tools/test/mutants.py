@@ -13,6 +13,10 @@ are in a sample, so that a change of one line leaves the others in the sample.
 tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed when they are found, and last how many were
 killed.
+
+With --locks it tries all mutants of locks instead, and runs the first 50 seeds
+of mmraces (mm/tests/races/) on each, nothing else. Those that survive are
+explained in tools/test/survivors-locks.txt.
 """
 
 import argparse
@@ -36,9 +40,11 @@ from tools.test import mutate
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 SURVIVORS = ROOT / "tools/test/survivors.txt"
+LOCK_SURVIVORS = ROOT / "tools/test/survivors-locks.txt"
 PARTS = 10      # of a sample; each has as many mutants
 SECONDS = 600   # for all cases, which take 10; a case ends by itself
 RACES = [(1, 4000), (2, 4000)]    # seeds and operations of mmthreads
+SEEDS = 50      # of mmraces, for a mutant of locks
 
 
 def sources():
@@ -49,6 +55,11 @@ def sources():
 def mutants_of(files):
     return [m for file in files
             for m in mutate.mutants_of(file, (ROOT / file).read_text())]
+
+
+def lock_mutants_of(files):
+    return [m for file in files for m in
+            mutate.lock_mutants_of(file, (ROOT / file).read_text())]
 
 
 def place(mutant, seed):
@@ -64,10 +75,10 @@ def part_of(mutants, seed, part):
 
 
 def explained(text=None):
-    """{identity: reason} of survivors.txt: blocks of lines, each the identities
-    of mutants and then why they survive. A `-` line without a function belongs
-    to the function before it, a `+` line without a `-` line to the `-` line
-    before it."""
+    """{identity: reason} of survivors.txt, or of this text: blocks of lines,
+    each the identities of mutants and then why they survive. A `-` line without
+    a function belongs to the function before it, a `+` line without a `-` line
+    to the `-` line before it."""
     found = {}
     text = SURVIVORS.read_text() if text is None else text
     for block in re.split(r"\n\n+", text.strip()):
@@ -93,9 +104,9 @@ class Program:
     """A program of mm/ that make has built: its flags, objects and libraries
     are those of the Makefile."""
 
-    def __init__(self, name, libraries):
+    def __init__(self, name, libraries, flags=()):
         self.folder = BUILD / name
-        self.flags = (self.folder / "flags").read_text().split()
+        self.flags = [*(self.folder / "flags").read_text().split(), *flags]
         self.sources = (self.folder / "objects").read_text().split()
         self.libraries = libraries
         self.unchanged = {}
@@ -154,6 +165,44 @@ class Tests:
             self.threads.compile(mutant.file, text, changed)
             self.threads.link(mutant.file, changed, program)
             return any(races(program, *race) for race in RACES)
+
+
+class Seeds:
+    """The first seeds of mmraces."""
+
+    def __init__(self):
+        self.races = Program("races", ["-no-pie", "-Wl,--gc-sections"],
+                             ["-g0"])
+        self.slowest = 0    # the last seed that killed a mutant
+        if self.first_failure(self.races.folder / "mmraces") is not None:
+            raise RuntimeError("mmraces fails without a change")
+
+    def notice(self, mutant):
+        """Whether a seed notices the mutant; None if it does not count."""
+        text = mutant.apply((ROOT / mutant.file).read_text())
+        with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
+            changed, program = Path(folder, "changed.o"), Path(folder, "races")
+            if not self.races.compile(mutant.file, text, changed) or \
+                    changed.read_bytes() == self.races.original(mutant.file,
+                                                                folder):
+                return None
+            self.races.link(mutant.file, changed, program)
+            seed = self.first_failure(program)
+        self.slowest = max(self.slowest, seed or 0)
+        return seed is not None
+
+    @staticmethod
+    def first_failure(program):
+        """The first seed that fails; 0: before any; None: none does."""
+        try:
+            run = subprocess.run([str(program), "1", str(SEEDS)], check=False,
+                                 timeout=SECONDS, stdout=subprocess.PIPE,
+                                 stderr=subprocess.DEVNULL, text=True,
+                                 errors="replace")
+        except subprocess.TimeoutExpired:
+            return 0
+        found = re.search(r"mmraces (\d+)\.\d+:", run.stdout)
+        return None if run.returncode == 0 else int(found[1]) if found else 0
 
 
 def run_cases(program, cases):
@@ -219,9 +268,9 @@ class Result:
         self.faults += other.faults
 
 
-def try_part(tests, mutants, sample, show=lambda fault: None):
+def try_part(tests, mutants, sample, show=lambda fault: None, reasons=None):
     """Tries mutants until `sample` of them count. Shows each fault at once."""
-    result, reasons = Result(), explained()
+    result, reasons = Result(), explained() if reasons is None else reasons
     for mutant in mutants:
         if result.tried == sample:
             break
@@ -244,21 +293,26 @@ def main():
                         help="how many; 0: all, which takes hours")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--locks", action="store_true",
+                        help="mutants of locks, and the seeds of mmraces")
     parser.add_argument("--function", help="only the mutants of this one")
     parser.add_argument("files", nargs="*", metavar="FILE")
     options = parser.parse_args()
     for file in options.files:
         if file not in sources():
             parser.error(f"{file} is not one of {', '.join(sources())}")
-    mutants = [m for m in mutants_of(options.files or sources())
+    of = lock_mutants_of if options.locks else mutants_of
+    mutants = [m for m in of(options.files or sources())
                if options.function in (None, m.function)]
     if not mutants:
         parser.error(f"no mutant is in {options.function}")
     each = -(-options.sample // PARTS) or len(mutants)
-    tests, result = Tests(), Result()
+    tests, result = Seeds() if options.locks else Tests(), Result()
+    reasons = explained(LOCK_SURVIVORS.read_text() if options.locks else None)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         parts = [pool.submit(try_part, tests,
-                             part_of(mutants, options.seed, part), each, show)
+                             part_of(mutants, options.seed, part), each, show,
+                             reasons)
                  for part in range(PARTS)]
         for part in concurrent.futures.as_completed(parts):
             result.join(part.result())
@@ -268,6 +322,8 @@ def main():
           f"{result.tried - result.survived} killed, {result.survived} "
           f"survived, {result.unexplained} of them unexplained; "
           f"{seconds:.1f} seconds of processor each")
+    if options.locks:
+        print(f"the last one was killed by seed {tests.slowest}")
     sys.exit(result.faults != [])
 
 

@@ -14,6 +14,15 @@
     lock          a pair of calls in one function is left out: lock and unlock,
                   hold and release, the begin and the end of a transfer
 
+The mutants of locks (`lock_mutants_of`), by these operators, change only where
+a pair of calls begins and ends:
+
+    lock          the pair is left out, as above
+    late          the first call comes after the statement that follows it
+    early         the second call comes before the statement before it
+    look          a condition that is tested again after the lock was released
+                  is always true
+
 Only code changes: no declaration, array size, string or macro, and no assertion
 (MM_ASSERT), which checks the code and has no effect of its own.
 """
@@ -381,5 +390,90 @@ class Source:
                                         ";") for x in (m, *others)))
 
 
+    # ---- locks -------------------------------------------------------------
+
+    def lock_mutants(self):
+        for first, last in self.bodies():
+            if self.tokens[first - 1].text != ")":
+                continue
+            self.pairs(first, last)
+            self.body = first
+            for i in range(first, last):
+                if self.tokens[i].text == "{" and \
+                        self.tokens[i - 1].text in (")", "else", "do", "}",
+                                                    "{", ";"):
+                    self.regions(self.statements(i))
+        return self.named()
+
+    def statements(self, open_):
+        """The statements of a block: (first token, token after the last)."""
+        found, i = [], open_ + 1
+        while i < self.tokens[open_].pair:
+            end = self.after(i)
+            found.append((i, end))
+            i = end
+        return found
+
+    def after(self, i):
+        """The token after the statement that begins at `i`."""
+        text = self.tokens[i].text
+        if text == "{":
+            return self.tokens[i].pair + 1
+        if is_header(text):
+            end = self.after(self.tokens[i + 1].pair + 1)
+            return self.after(end + 1) if text == "if" and \
+                self.tokens[end].text == "else" else end
+        if text == "do":
+            return self.after(self.after(i + 1))
+        if text in ("case", "default"):
+            while self.tokens[i].text != ":":
+                i += 1
+            return i + 1
+        while self.tokens[i].text != ";":
+            i = self.tokens[i].pair if self.tokens[i].text in OPEN else i
+            i += 1
+        return i + 1
+
+    def regions(self, statements):
+        """The mutants of each pair of calls among the statements of a block."""
+        texts = [self.text_of(*s) for s in statements]
+        for k, text in enumerate(texts):
+            for one, two in PAIRS:
+                m = one.fullmatch(text)
+                second = two.format(m[1]) if m else None
+                if second in texts[k:]:
+                    end = texts.index(second, k)
+                    self.region(statements[k:end + 1], text, second)
+
+    def region(self, statements, one, two):
+        if len(statements) > 3:
+            self.swap("late", *statements[:2])
+            self.swap("early", *statements[-2:])
+        if not one.startswith("mm_lock") or \
+                not self.is_second(statements[0][0], one):
+            return
+        for i in range(statements[0][1], statements[-1][0]):
+            if self.tokens[i].text == "if":
+                last = self.tokens[i + 1].pair
+                self.put_range("look", i + 2, last, "1")
+
+    def is_second(self, i, lock):
+        """Whether the lock was held before in this function: earlier in its
+        text, or in the same loop."""
+        return lock in self.text_of(self.body, i) or any(
+            token.text in ("while", "for", "do") or
+            token.text.startswith("list_for_each")
+            for token in self.tokens[self.body:i])
+
+    def swap(self, operator, a, b):
+        one, two = self.text_of(*a), self.text_of(*b)
+        start, end = self.tokens[a[0]].start, self.tokens[b[1] - 1].end
+        self.add(operator, (start, end, f"{two} {one}"))
+
+
 def mutants_of(file, text):
     return Source(file, text).mutants()
+
+
+def lock_mutants_of(file, text):
+    return Source(file, text).lock_mutants()

@@ -302,7 +302,7 @@ def test_each_bug_is_in_its_own_report(visits):
 
 SHORT = ["run hackbench -g 1 -f 2 -l 4", "run spike -n 8 -t 20",
          "run walk /bin", "stress 500", "run forktest -n 4"]
-WHOLE = ["run init usertests", "run kenbus", "run hackbench -g 1 -f 4 -l 20",
+WHOLE = ["run -p init usertests", "run kenbus", "run hackbench -g 1 -f 4 -l 20",
          "run spike -n 32 -t 20", "run walk", "stress 5000",
          "run forktest -n 20",
          "test file; test handle; test inode; test hash; test pipe; test tty",

@@ -27,7 +27,8 @@ def tree(tmp_path_factory):
 def make(tree, *arguments):
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V",
-                          "DEBUG", "SANITIZE", "CMD", "APPEND", "MEM")}
+                          "DEBUG", "SANITIZE", "SMP", "CMD", "APPEND",
+                          "MEM")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
                           cwd=tree, text=True, check=False,
                           capture_output=True, env=clean)
@@ -80,6 +81,20 @@ def test_sanitized_build_is_apart(tree):
     assert " -o build/mm/" not in plan
     plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
     assert "tools/workshop/sanitize/" not in plan and "-fsanitize" not in plan
+
+
+def test_build_for_several_processors_is_apart(tree):
+    """The kernel is another one; the programs are the same."""
+    plan = make(tree, "-n", "kernel", "SMP=1", "V=1").stdout
+    assert "-o build/smp/kernel/x86/spinlock.o" in plan
+    assert " -o build/mm/" not in plan
+    for line in plan.splitlines():
+        if re.search(r" -c \S+ -o |^nasm", line):
+            assert ("CONFIG_SMP" in line) == ("build/smp/user/" not in line)
+    plan = make(tree, "-n", "kernel", "SMP=1", "DEBUG=1").stdout
+    assert "-o build/smp-debug/mm/page.o" in plan
+    plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
+    assert "kernel/x86/spinlock.o" not in plan and "CONFIG_SMP" not in plan
 
 
 def test_removed_source_leaves_the_kernel(tree):

@@ -45,11 +45,17 @@ def test_both_rings_show_the_same(kernel, memory):
     """A program prints them while `sleep` runs, then the kernel's shell does,
     with these two programs again."""
     result = run(kernel, "run -b promise 1000 60;run sleep 0.5;"
-                 "run -b sleep 60;meminfo -j;meminfo", memory=memory)
+                 "run -b sleep 60;meminfo -j;meminfo;sessions -j",
+                 memory=memory)
     theirs, = files(result.text)
     ours, = meminfos(result.text)
+    most, used = (json.loads(line) for line in result.text.splitlines()
+                  if line.startswith('{"session"'))
+    reserve = most["regions"] // 2 // 32
     assert theirs["committed"] == ours["committed"] * PAGE > 1000
-    assert theirs["limit"] == ours["limit"] * PAGE
+    assert ours["committed"] == used["pages"]
+    assert theirs["limit"] == \
+        min(ours["limit"] - reserve, most["pages"]) * PAGE
     assert 0 < ours["user_pages"] < ours["committed"] - 1000 / PAGE
     shown = dict(re.findall(r"(?m)^ *(committed|limit|for programs)\D+(\d+) ",
                             result.text))
@@ -93,7 +99,7 @@ def test_what_is_promised_is_there(kernel):
 
 @pytest.mark.parametrize("memory", ["8", "16"])
 def test_small_machines(kernel, memory):
-    result = run(kernel, "run init usertests commit;verify;run sleep 0.1;"
+    result = run(kernel, "run -p init usertests commit;verify;run sleep 0.1;"
                  "run forktest;run spike;verify;run promise 100",
                  memory=memory)
     done, = result.named["user-tests"]
@@ -118,7 +124,7 @@ def test_the_kernels_share(kernel):
 
 
 def test_the_message_of_a_stack_that_cannot_grow(kernel):
-    result = run(kernel, "run init usertests commit.stack_beyond_reserve "
+    result = run(kernel, "run -p init usertests commit.stack_beyond_reserve "
                  "memory.stack_overflow", memory="16")
     killed = re.findall(r"usertests .* killed .*", result.text)
     assert "memory for a larger stack cannot be promised" in killed[-1] \

@@ -64,7 +64,7 @@ def driven(boot):
 
 def blocktest(machine, words, status=0):
     """Runs blocktest; returns its output."""
-    text = machine.command(f"run blocktest {words}")
+    text = machine.command(f"run -p blocktest {words}")
     assert exits(machine)[-1] == (status, 0), \
         f"{text}\n{machine.events()}"
     return text
@@ -103,8 +103,8 @@ def test_drives_that_are_not_there(driven, image, disks):
 
 def test_a_server_is_waited_for_but_not_for_ever(kernel):
     """Without a disk, so this run is counted, and waiting costs no time."""
-    done = qemu.run(kernel, "run -b -s names; run blocktest info; uptime; "
-                    "run -b -s ata; run blocktest info; uptime; poweroff",
+    done = qemu.run(kernel, "run -b -s names; run -p blocktest info; uptime; "
+                    "run -b -s ata; run -p blocktest info; uptime; poweroff",
                     budget=40_000)
     assert not done.problem, done.explain()
     assert [e["exit"] for e in done.named["run"]] == [1, 1]
@@ -152,7 +152,7 @@ def test_a_drive_that_hangs_and_recovers(driven, image):
 def test_clients_do_not_notice_that_the_driver_dies(driven, image):
     machine = driven(image)
     pid = machine.command("run ps").split(" ata")[0].splitlines()[-1].split()[0]
-    machine.command("run -b blocktest storm 3 150 7")
+    machine.command("run -b -p blocktest storm 3 150 7")
     for kills in range(5):
         machine.command("run sleep 0.03")
         assert not exits(machine), f"it ended after {kills} kills"
@@ -171,7 +171,7 @@ def test_clients_do_not_notice_that_the_driver_dies(driven, image):
 def test_flushed_data_survives_a_power_cut(driven, image):
     machine = driven(image)
     blocktest(machine, "fill 5 2000 9")
-    machine.send("run blocktest storm 1 100000 1\r")
+    machine.send("run -p blocktest storm 1 100000 1\r")
     machine.expect("storm 1 100000 1")
     machine.cut_power()
     assert sectors(image, 1024, 981) == contents(1024, 981, 9)
@@ -237,7 +237,7 @@ def test_make_disk_and_make_run(kernel, tmp_path):
     done = make("disk", f"BUILD={tmp_path}", "DISK_MB=x")
     assert done.returncode != 0 and "DISK_MB=x is not" in done.stderr
     run_py = [sys.executable, "-m", "tools.run.run", str(kernel)]
-    command = ("run -b -s names; run -b -s ata; run blocktest info; "
+    command = ("run -b -s names; run -b -s ata; run -p blocktest info; "
                "poweroff")
     for settings, said in [({"DISK": str(image)}, "6144 sectors"),
                            ({"DISK": "none"}, "DISK: none is not a file"),

@@ -58,9 +58,10 @@ def test_numbers_of_files_that_were_lost_are_used_again(workshop, tmp_path):
     the number to a file; the kernel must not use the old inode for it."""
     disk.make(tmp_path / "disk.img", 2, block=1024)
     result = qemu.run(
-        workshop, "run -p init sh -c 'mkdir /disk/lost; ls /disk/lost; kill -9 "
-        "7; sleep 1; ls /disk; echo words > /disk/found; cat /disk/found'; "
-        "verify; poweroff", append="start=ramext2",
+        workshop, "run -b -p init sh -c 'mkdir /disk/lost; ls /disk/lost; "
+        "sleep 2; ls /disk; echo words > /disk/found; cat /disk/found'; "
+        "run sleep 1; kill -9 8; run sleep 2; verify; poweroff",
+        append="start=ramext2",
         initrd=archive(workshop, tmp_path, {"disk.img": tmp_path / "disk.img"}))
     assert result.problem is None, result.explain()
     killed = [e["name"] for e in result.named["server-ended"]]

@@ -20,7 +20,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def run(kernel):
-    return qemu.run(kernel, "test; poweroff", budget=20_000)
+    return qemu.run(kernel, "test; poweroff", budget=60_000)
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_no_case_is_skipped(run):
                                              (8, 30)])
 def test_a_small_machine_skips_what_needs_more(kernel, mebibytes, most):
     """4 MiB are too little for the workshop kernel (test_machine.py)."""
-    run = qemu.run(kernel, "test; verify; poweroff", budget=20_000,
+    run = qemu.run(kernel, "test; verify; poweroff", budget=60_000,
                    memory=mebibytes)
     assert run.problem is None, run.explain()
     tests = run.named["test"]

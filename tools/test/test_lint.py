@@ -107,6 +107,10 @@ def arrows(tmp_path, monkeypatch, files):
     ("boot/a.asm", "%ifdef SANITIZE\n", "the product may not name SANITIZE"),
     ("boot/a.ld", "/* the sanitizers' */\n", "the product may not name"),
     ("kernel/fs/tests/b.h", "#ifdef CONFIG_SANITIZE\n", None),
+    ("kernel/x86/cpu.h", "#ifdef CONFIG_SMP\n", None),
+    ("kernel/x86/trap.asm", "%ifdef CONFIG_SMP\n", None),
+    ("kernel/fs/a.c", "#ifdef CONFIG_SMP\n", "CONFIG_SMP is for the files"),
+    ("kernel/fs/tests/b.h", "#ifdef CONFIG_SMP\n", "CONFIG_SMP is for"),
 ])
 def test_arrows_of_the_product(tmp_path, monkeypatch, name, text, found):
     headers = dict.fromkeys(("kernel/lib/b.h", "kernel/fs/b.h",

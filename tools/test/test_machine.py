@@ -142,6 +142,30 @@ def test_fault_screen(boot, workshop, kind, cause):
         assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
 
 
+def test_a_panic_is_printed_whatever_lock_is_held(boot, workshop):
+    """The lock of the console itself; and the shell reads and prints."""
+    machine = boot(image=workshop)
+    text = crash(machine, "fault console")
+    assert re.search(r"panic: .*(?i:null)", text), text
+    assert re.search(r"read_null_locked\+0x\w+\r?\n", text), text
+    machine.send("echo the shell answers\r")
+    machine.expect(r"\nthe shell answers\r?\n")
+
+
+def test_printing_with_sched_lock_held_is_a_panic(boot, workshop):
+    """With DEBUG=1: the ranks of the locks forbid it."""
+    machine = boot(image=workshop)
+    if not debug():
+        machine.prompt()
+        machine.send("fault print\r")
+        machine.expect(r"\nprinted with sched_lock held\r?\n")
+        machine.prompt()
+        return
+    text = crash(machine, "fault print")
+    assert re.search(r"panic: lock order: console \(rank 45\) taken while "
+                     r"scheduler \(rank 50\) is held\r?\n", text), text
+
+
 def test_an_overrun_array_is_found(boot, workshop):
     """By name with DEBUG=1, and with SANITIZE=1, where a sanitizer is first.
     Without, the function returns to a place that the string names."""

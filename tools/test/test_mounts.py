@@ -40,8 +40,9 @@ def test_tests_of_files_pass_on_a_file_server(workshop):
     of one test makes the server allocate its memory, which that run takes for
     a leak.)"""
     result = qemu.run(workshop, "run -b memfs /tmp outer;run sleep 0.1;"
-                      "run init usertests file.exhaustion;"
-                      "run init usertests file tree exec;run kenbus -u 2 -i 1;"
+                      "run -p init usertests file.exhaustion;"
+                      "run -p init usertests file tree exec;"
+                      "run kenbus -u 2 -i 1;"
                       "run umount /tmp;verify;poweroff", memory="64",
                       budget=100_000)
     assert result.problem is None, result.explain()
@@ -142,6 +143,24 @@ def test_a_dead_server(machine):
     assert "/tmp/m" not in mounts(machine)
 
 
+def test_a_mount_belongs_to_its_session(machine):
+    """Programs of the shell's session cannot remove what a task outside has
+    mounted, nor succeed its server."""
+    serve(machine, "-p memfs /tmp/m")
+    refused = "umount: /tmp/m: operation not permitted"
+    assert refused in machine.command("run umount /tmp/m")
+    machine.command(f"run -p kill -9 {mounts(machine)['/tmp/m']['server']}")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    assert "not permitted" in machine.command("run memfs /tmp/m")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    assert refused in machine.command("run umount /tmp/m")
+    machine.command("run -b -p memfs /tmp/m")
+    machine.command("run sleep 0.1")
+    assert mounts(machine)["/tmp/m"]["servers"] == 2
+    assert "umount:" not in machine.command("run -p umount /tmp/m")
+    assert "/tmp/m" not in mounts(machine)
+
+
 def test_a_silent_server(boot, workshop):
     """The shell itself waits for it, but not for ever."""
     machine = boot(image=workshop, counted=True)
@@ -153,8 +172,58 @@ def test_a_silent_server(boot, workshop):
     machine.command("run sleep 0.01")
     assert mounts(machine)["/tmp/s"]["state"] == "silent"
     assert "-" in machine.command("mounts").splitlines()[-1]
-    assert "error 5" in machine.command("run /tmp/s/program")
+    assert "is on a file server" in machine.command("run /tmp/s/program")
     machine.command(f"run kill -9 {mounts(machine)['/tmp/s']['server']}")
     machine.command("run sleep 6")  # the reader gives up by itself
     assert machine.command("run umount /tmp/s") == ""
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_a_server_on_bin_does_not_stop_the_shell(boot, workshop):
+    """It replies to everything but FS_LOOKUP, for which a program waits with
+    /bin locked. The shell waits for neither, in `run` or for Tab."""
+    machine = boot(image=workshop, counted=True)
+    machine.prompt()
+    machine.command("run cp /bin/sleep /tmp/sleep")
+    machine.command("run -b sh -c 'sleep 0.2; ls'")
+    machine.command("run -b -p mounttest -l /bin")
+    machine.command("run /tmp/sleep 0.5")
+    assert mounts(machine)["/bin"]["state"] == "ok"
+    assert "/bin/ls is on a file server" in machine.command("run ls")
+    machine.send("run /bin/l\t\x15\r")
+    machine.prompt()
+    machine.send("run l\t\x15\r")
+    machine.prompt()
+    for path in ("/b", "/proc", "/"):
+        assert "no server's files" in machine.command(f"umount -f {path}")
+    assert machine.command("umount -f /bin") == ""
+    assert "/bin" not in mounts(machine)
+    assert "cat" in machine.command("run ls /bin")
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_a_forced_unmount(boot, workshop):
+    """One program waits for the silent server, one has its directory open. The
+    directory is free at once; what the mount needed is freed with its last
+    user."""
+    machine = boot(image=workshop, counted=True)
+    machine.prompt()
+    machine.command("run mkdir /tmp/s")
+    machine.command("run sh -c 'echo below > /tmp/s/own'")
+    serve(machine, "-p mounttest -s /tmp/s")
+    server = mounts(machine)["/tmp/s"]["server"]
+    machine.command("run -b sh -c 'cd /tmp/s; sleep 1; ls; ls .. > /tmp/up'")
+    machine.command("run -b cat /tmp/s/f")
+    machine.command("run sleep 0.1")
+    assert "in use" in machine.command("run -p umount /tmp/s")
+    assert machine.command("umount -f /tmp/s") == ""
+    assert machine.command("run cat /tmp/s/own") == "below\n"
+    assert "input/output error" in machine.command("run sleep 2")
+    assert "every invariant holds" in machine.command("verify")
+    serve(machine, "-p memfs /tmp/s")
+    machine.command(f"run -p kill -9 {server}")
+    machine.command("run sleep 0.1")
+    assert "umount:" not in machine.command("run -p umount /tmp/s")
+    left = records(machine.command("kmastat -j userfs"))[0]
+    assert left["inuse"] == 0
     assert "every invariant holds" in machine.command("verify")

@@ -8,6 +8,8 @@ from tools.test import mutants, mutate
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
 SEED, EACH = 1, 50    # mutants of each part of the sample
+# Of these files all mutants of locks are killed or explained.
+LOCKED = ["mm/kmem_cache.c"]
 
 SOURCE = """\
 #define PAIR(a) ((a) + 1)
@@ -49,10 +51,39 @@ CHANGES = {
 }
 
 
-def changes(operator, function="f"):
-    return [" ".join(f"{SOURCE[start:end]} -> {new}"
+LOCKS = """\
+static void f(int *a)
+{
+    mm_lock(&lock);
+    a[0] = 1;
+    if (a[1])
+        a[2] = 3;
+    else
+        a[2] = 4;
+    mm_unlock(&lock);
+    g();
+    mm_lock(&lock);
+    if (a[1] == 0)
+        a[1] = 2;
+    mm_unlock(&lock);
+}
+"""
+LOCK_CHANGES = {
+    "lock": ["mm_lock(&lock); -> ; mm_unlock(&lock); -> ; "
+             "mm_unlock(&lock); -> ;",
+             "mm_unlock(&lock); -> ; mm_lock(&lock); -> ; "
+             "mm_unlock(&lock); -> ;"],
+    "late": ["mm_lock(&lock); a[0] = 1; -> a[0] = 1; mm_lock(&lock);"],
+    "early": ["if (a[1]) a[2] = 3; else a[2] = 4; mm_unlock(&lock); -> "
+              "mm_unlock(&lock); if (a[1]) a[2] = 3; else a[2] = 4;"],
+    "look": ["a[1] == 0 -> 1"],
+}
+
+
+def changes(operator, function="f", source=SOURCE, of=mutate.mutants_of):
+    return [" ".join(f"{source[start:end]} -> {new}"
                      for start, end, new in m.edits)
-            for m in mutate.mutants_of("x.c", SOURCE)
+            for m in of("x.c", source)
             if m.function == function and m.operator == operator]
 
 
@@ -61,6 +92,14 @@ def test_mutants_of_an_operator(operator):
     found = changes("constant", "table") if operator == "table" \
         else changes(operator)
     assert sorted(found) == sorted(CHANGES[operator])
+
+
+@pytest.mark.parametrize("operator", sorted(LOCK_CHANGES))
+def test_mutants_of_locks(operator):
+    found = changes(operator, "f", LOCKS, mutate.lock_mutants_of)
+    assert [" ".join(c.split()) for c in found] == LOCK_CHANGES[operator]
+    assert {m.operator for m in mutate.lock_mutants_of("x.c", LOCKS)} == \
+        set(LOCK_CHANGES)
 
 
 def test_constants():
@@ -97,6 +136,13 @@ def test_each_explained_survivor_is_a_mutant():
     reasons = mutants.explained()
     known = {m.identity for m in mutants.mutants_of(mutants.sources())}
     assert not set(reasons) - known, "survivors.txt: no such mutant"
+    assert all(reason.endswith(".") for reason in reasons.values())
+
+
+def test_each_explained_mutant_of_locks_is_one():
+    reasons = mutants.explained(mutants.LOCK_SURVIVORS.read_text())
+    known = {m.identity for m in mutants.lock_mutants_of(mutants.sources())}
+    assert not set(reasons) - known, "survivors-locks.txt: no such mutant"
     assert all(reason.endswith(".") for reason in reasons.values())
 
 
@@ -165,3 +211,27 @@ def test_mutants_are_killed_or_explained(part, tests_of_mm):
                               mutants.part_of(every, SEED, part), EACH)
     assert result.tried == EACH
     assert not result.faults, "".join(result.faults)
+
+
+@pytest.fixture(scope="session")
+def seeds_of_mm():
+    assert (mutants.BUILD / "races/mmraces").exists(), "mmraces: make test-host"
+    return mutants.Seeds()
+
+
+def test_a_lock_that_is_left_out_is_noticed(seeds_of_mm):
+    """A known race in mm/ is found."""
+    file = "mm/kmem_cache.c"
+    dropped, = (m for m in mutants.lock_mutants_of([file])
+                if m.function == "kmem_cache_free" and m.operator == "lock")
+    assert seeds_of_mm.notice(dropped)
+
+
+@long
+@pytest.mark.parametrize("file", LOCKED)
+def test_mutants_of_locks_are_killed_or_explained(file, seeds_of_mm):
+    every = mutants.lock_mutants_of([file])
+    result = mutants.try_part(
+        seeds_of_mm, every, len(every),
+        reasons=mutants.explained(mutants.LOCK_SURVIVORS.read_text()))
+    assert result.tried and not result.faults, "".join(result.faults)

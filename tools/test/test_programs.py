@@ -88,7 +88,7 @@ def test_a_pipeline_of_three_programs(shell, kernel):
     ("sh -c 'exit 42'", "sh: exit code 42\n"),
     ("/bin/false", "false: exit code 1\n"),
     ("sh -c false", "sh: exit code 1\n"),
-    ("init false", "init: exit code 1\n"),
+    ("-p init false", "init: exit code 1\n"),
 ])
 def test_exit_codes(shell, line, said):
     assert shell.command("run " + line) == said
@@ -141,6 +141,15 @@ def wait_for(machine, names):
     end = time.monotonic() + qemu.SILENCE
     while set(programs(machine)) != names:
         assert time.monotonic() < end, f"{programs(machine)}, not {names}"
+        time.sleep(0.02)
+
+
+def wait_in_use(machine, objects):
+    """Until just these objects are in use: the last ones of a task are freed
+    after it has left the list of tasks."""
+    end = time.monotonic() + qemu.SILENCE
+    while (now := in_use(machine)) != objects:
+        assert time.monotonic() < end, f"{now}, not {objects}"
         time.sleep(0.02)
 
 
@@ -232,8 +241,7 @@ def test_objects_come_and_go(boot):
         assert re.search(rf"(?m)^ +{number} +pipe .*{address}", files), files
     machine.command(f"kill -KILL -{now['sh']['group']}")
     wait_for(machine, set())
-    after = in_use(machine)
-    assert after == before
+    wait_in_use(machine, before)
     assert slab_bytes(machine) > held
     machine.command("reap -a")
     assert slab_bytes(machine) == held
@@ -310,8 +318,8 @@ def test_completion_of_programs_and_pids(shell):
 @pytest.mark.parametrize("name", ["xx\rps;ps\r", "xx\x1b[2Jxx", "xx;ps",
                                   "xx ps"])
 def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
-    """TAB leaves out names that a shell would read otherwise; ls and ps show
-    what does not print as '?'."""
+    """TAB leaves out names that a shell would read otherwise; ps, programs that
+    print names, and their messages show what does not print as '?'."""
     archive = tmp_path / "initrd.tar"
     with tarfile.open(qemu.initrd_of(kernel)) as old, \
             tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as new:
@@ -334,6 +342,13 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     shown = re.sub(r"[^ -~]", "?", name)
     assert said.count(shown) >= 2, said
     assert name == shown or name not in said, said
+    for line in ("find . -type f", "ls -l", "ls -l x*", "wc x*", "stat x*",
+                 "file x*", "df x*", "head -n 0 x* x*", "grep -c ELF x* x*",
+                 "umount x*", "cd x*"):
+        shell.send(f"{line}\r")
+        said = shell.expect(r"\n[^\n]*\$ \Z").partition("\n")[2]
+        assert shown in said, (line, said)
+        assert name == shown or name not in said, (line, said)
 
 
 def test_a_stopped_machine_starts_nothing(boot):
@@ -381,6 +396,18 @@ def test_random_system_calls_leave_nothing(workshop, seed, calls):
     """A small measure of what `make fuzz` does."""
     wrong, _, run = fuzz.fuzz(workshop, seed, calls)
     assert not wrong, f"{wrong}\n{run.explain()}"
+
+
+@pytest.mark.parametrize("seed, rounds", tiers(
+    [(3, 20)], [(seed, 200) for seed in range(4, 8)]))
+def test_hostile_file_servers_keep_no_task_and_no_mount(workshop, seed, rounds):
+    """Tasks that use them end when they are killed; then everything can be
+    unmounted."""
+    wrong, said, run = fuzz.fuzz(workshop, seed, rounds, "stormfuzz")
+    assert not wrong, f"{wrong}\n{run.explain()}"
+    exits, mounts = map(int, re.search(r"(\d+) servers exited, (\d+) mounts",
+                                       said).groups())
+    assert exits > rounds / 10 and mounts > rounds, said
 
 
 @pytest.mark.parametrize("seed, streams, processor", tiers(

@@ -90,7 +90,8 @@ def walk(kernel, folder):
         "slab culprit $sp", "continue # end", "slate when # end",
         "continue # no", "slate when # still", "reverse-stepi # end",
         "slate when # before the end", "slab culprit", "slate when # culprit",
-        "bt 1", "slab culprit -j", "hbreak kmain", "slab culprit now_ms",
+        "bt 1", "slab culprit -j", "hbreak kmain",
+        "slab culprit &timer_now.now_low",
         "slab culprit 0x4", "slab culprit 1 2", "slab culprit symbol_table",
         "reverse-continue",
         "slate when # kmain", "delete # all", "reverse-continue # start",
@@ -158,10 +159,10 @@ def test_the_culprit_is_the_same_from_anywhere(walk):
 
 
 def test_last_writer(walk):
-    said = walk["slab culprit now_ms"]
+    said = walk["slab culprit &timer_now.now_low"]
     assert re.search(r"0x\w{8} became 0x\w{8} by timer_irq at drivers/pit.c:",
                      said), said
-    assert "now_ms += " in said
+    assert "now_low = " in said
 
 
 def test_wrong_words(walk):

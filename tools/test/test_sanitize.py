@@ -21,8 +21,9 @@ pytestmark = long
 
 FOLDER = BUILD / "sanitize-debug"
 KERNEL = FOLDER / "slate-workshop.elf"
-WORK = ("test", "run init usertests", "run init kenbus", "run init hackbench",
-        "run init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
+WORK = ("test", "run -p init usertests", "run -p init kenbus",
+        "run -p init hackbench",
+        "run -p init syscallfuzz -s 7 -n 3000", "stress 42 3000", "verify",
         "poweroff")
 
 

@@ -1,5 +1,6 @@
 """docs/statements.md: every statement has its row, every test in it exists, and
-the tests that are named after a statement are in its row."""
+the tests that are named after a statement are in its row. docs/security.md:
+every promise has tests, and they exist."""
 
 import re
 
@@ -15,15 +16,29 @@ ROWS = [(int(number), re.findall(r"`([\w.]+(?:::\w+)?)`", tests), tests)
             r"^\| S-(\d+) \| [^|]+ \| ([^|]+) \|$",
             (ROOT / "docs/statements.md").read_text(), re.M)]
 
+PROMISES = re.findall(r"^\| ([A-Z`][^|]+) \| [^|]+ \| ([^|]*) \|$",
+                      (ROOT / "docs/security.md").read_text(), re.M)
+
+
+def names(pattern, *folders):
+    """SUITE.CASE of every case in the sources below these folders."""
+    return {f"{suite}.{case}" for folder in folders
+            for path in (ROOT / folder).rglob("*.c")
+            for suite, case in re.findall(pattern, path.read_text())}
+
 
 @pytest.fixture(scope="module")
 def cases():
-    """SUITE.CASE of every KTEST in the tree."""
-    return {f"{suite}.{case}"
-            for folder in ("mm", "kernel", "drivers", "tools", "docs")
-            for path in (ROOT / folder).rglob("*.c")
-            for suite, case in re.findall(r"\bKTEST\(\s*(\w+),\s*(\w+)\s*\)",
-                                          path.read_text())}
+    """Of every KTEST in the tree."""
+    return names(r"\bKTEST\(\s*(\w+),\s*(\w+)\s*\)", "mm", "kernel", "drivers",
+                 "tools", "docs")
+
+
+def exists(name, known):
+    file, _, function = name.partition("::")
+    if not function:
+        return name in known
+    return f"def {function}(" in (ROOT / "tools/test" / file).read_text()
 
 
 def test_every_statement_has_a_row():
@@ -31,24 +46,29 @@ def test_every_statement_has_a_row():
 
 
 def test_a_row_without_tests_says_so():
-    for number, names, text in ROWS:
-        assert names or text.startswith("Not covered: "), f"S-{number}"
+    for number, listed, text in ROWS:
+        assert listed or text.startswith("Not covered: "), f"S-{number}"
 
 
 def test_every_named_test_exists(cases):
     assert len(cases) > 500
-    for number, names, _ in ROWS:
-        for name in names:
-            file, _, function = name.partition("::")
-            if function:
-                text = (ROOT / "tools/test" / file).read_text()
-                assert f"def {function}(" in text, f"S-{number}: {name}"
-            else:
-                assert name in cases, f"S-{number}: {name}"
+    for number, listed, _ in ROWS:
+        for name in listed:
+            assert exists(name, cases), f"S-{number}: {name}"
 
 
 def test_tests_of_a_statement_are_in_its_row(cases):
-    listed = {(number, name) for number, names, _ in ROWS for name in names}
+    listed = {(number, name) for number, tests, _ in ROWS for name in tests}
     for case in sorted(cases):
         number = re.match(r"\w+\.S(\d+)[a-z]?_", case)
         assert not number or (int(number[1]), case) in listed, case
+
+
+def test_every_promise_has_tests_that_exist(cases):
+    known = cases | names(r"\bTEST\w*\((\w+), (\w+)", "user/tests/usertests")
+    assert len(PROMISES) > 30
+    for promise, tests in PROMISES:
+        listed = re.findall(r"`([\w.]+(?:::\w+)?)`", tests)
+        assert listed, promise
+        for name in listed:
+            assert exists(name, known), f"{promise}: {name}"

@@ -33,9 +33,10 @@ def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
     disk.make(image, 16, folder=folder)
     result = qemu.run(
         kernel, f"run -p init ls /disk; echo -; {COUNTS}; echo -; "
-        f"run -p init storm -s {seed} -n 10 ata /disk/big /disk/copy; echo -; "
-        f"{COUNTS}; verify; poweroff", append="start=ext2",
-        disks=[image])
+        "run -b -p init sleep 9999; run sleep 2; "
+        f"run -p storm -s {seed} -n 10 ata /disk/big /disk/copy; "
+        f"sessions end 3; run sleep 3; run true; echo -; {COUNTS}; verify; "
+        "poweroff", append="start=ext2", disks=[image])
     assert result.problem is None, result.explain()
     storm = result.named["storm"][0]
     assert storm["equal"] and storm["kills"] == 10, result.explain()

@@ -27,9 +27,10 @@ def test_processor_seconds_are_noted_and_printed(tmp_path):
     (tmp_path / "pytest.ini").write_text(
         f"[pytest]\npythonpath = {ROOT}/tools/test\n")
     out = tmp_path / "times/test.json"
-    subprocess.run(
+    run = subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "times", f"--times={out}"],
-        cwd=tmp_path, check=True, capture_output=True)
+        cwd=tmp_path, check=False, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout + run.stderr
     seconds = {name.split("::")[1]: value
                for name, value in json.loads(out.read_text()).items()}
     assert set(seconds) == {"test_cheap", "test_child", "test_busy"}

@@ -3,6 +3,8 @@ that is in its file becomes a pytest case. Results come from the events that it
 writes to /dev/debug, the notes of a failed case from the console."""
 # Tests: kernel/syscall/*.c, kernel/vm/*.c
 
+import json
+
 import pytest
 
 from conftest import BUILD
@@ -20,8 +22,8 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def run(kernel):
-    return qemu.run(kernel, "run init usertests; verify; poweroff", memory=64,
-                    budget=40_000)
+    return qemu.run(kernel, "run -p init usertests; sessions -j; verify; "
+                    "poweroff", memory=64, budget=40_000)
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +36,15 @@ def test_run_ends_well(run):
     assert run.problem is None, run.explain()
     assert len(run.named.get("user-tests", [])) == 1, run.explain()
     assert "every invariant holds" in run.text, run.explain()
+
+
+def test_everything_is_refunded(run):
+    """To the session of usertests, which has ended."""
+    rows = [json.loads(line) for line in run.text.splitlines()
+            if line.startswith('{"session"')]
+    assert [row.pop("session") for row in rows] == [0, 1], run.explain()
+    assert all(n > 0 for n in rows[0].values())
+    assert all(n == 0 for n in rows[1].values()), run.explain()
 
 
 def test_system_calls(user_case, run, results):

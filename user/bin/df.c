@@ -22,9 +22,11 @@ static bool print_row(const char *path)
         return false;
     }
     used = st.fs_blocks - st.fs_blocks_free;
-    printf("%-8s %7u %10u %10u %3u%% %9u %9u %s\n", st.fs_kind,
-           st.fs_block_size, st.fs_blocks, st.fs_blocks_free,
-           percent(used, st.fs_blocks), st.fs_files, st.fs_files_free, path);
+    printf("%-8s %7u %10u %10u %3u%% %9u %9u ", st.fs_kind, st.fs_block_size,
+           st.fs_blocks, st.fs_blocks_free, percent(used, st.fs_blocks),
+           st.fs_files, st.fs_files_free);
+    putname(path);
+    putchar('\n');
     return true;
 }
 

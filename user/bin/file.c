@@ -68,7 +68,8 @@ int main(int argc, char **argv)
         const char *kind = kind_of_path(argv[optind]);
 
         if (kind != NULL) {
-            printf("%s: %s\n", argv[optind], kind);
+            putname(argv[optind]);
+            printf(": %s\n", kind);
         } else {
             warn("%s", argv[optind]);
             status = 1;

@@ -22,7 +22,8 @@ static void consider(uint8_t type)
         return;
     if (want_name != NULL && !glob_match(want_name, *name ? name : path))
         return;
-    puts(path);
+    putname(path);
+    putchar('\n');
 }
 
 static bool walk(uint8_t type);

@@ -17,10 +17,17 @@ static bool invert;
 static bool named; /* several files: print their names */
 static bool found;
 
+static void print_name(const char *name)
+{
+    if (!named)
+        return;
+    putname(name);
+    putchar(':');
+}
+
 static void print_line(const char *name, unsigned number, const char *line)
 {
-    if (named)
-        printf("%s:", name);
+    print_name(name);
     if (numbers)
         printf("%u:", number);
     puts(line);
@@ -45,10 +52,10 @@ static bool search(FILE *f, const char *name)
             print_line(name, number, line);
     }
     free(line);
-    if (only_count && named)
-        printf("%s:", name);
-    if (only_count)
+    if (only_count) {
+        print_name(name);
         printf("%u\n", count);
+    }
     found |= count > 0;
     return true;
 }

@@ -191,6 +191,6 @@ int main(int argc, char **argv)
            "%u ms\n",
            (unsigned)groups, (unsigned)pairs, (unsigned)pairs,
            (unsigned)(groups * pairs * pairs * loops), (unsigned)size,
-           (unsigned)(uptime_ms() - start));
+           (unsigned)uptime_diff(uptime_ms(), start));
     return good == want ? 0 : 1;
 }

@@ -13,8 +13,11 @@ static bool print_head(FILE *f, const char *name)
     unsigned long left = lines;
     int c;
 
-    if (titled)
-        printf("==> %s <==\n", name);
+    if (titled) {
+        printf("==> ");
+        putname(name);
+        puts(" <==");
+    }
     while (left > 0 && (c = fgetc(f)) != EOF) {
         putchar(c);
         left -= c == '\n';

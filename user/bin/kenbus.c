@@ -138,7 +138,7 @@ static int run_users(void)
     printf("kenbus: %u of %u users did %u scripts each without a mistake in "
            "%u ms\n",
            (unsigned)good, (unsigned)users, (unsigned)iterations,
-           (unsigned)(uptime_ms() - start));
+           (unsigned)uptime_diff(uptime_ms(), start));
     return good == users ? 0 : 1;
 }
 

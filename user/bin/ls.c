@@ -1,10 +1,8 @@
 /*
  * ls [-al] [PATH…]: lists directories, or files.
  *
- * In columns on a console, otherwise one name per line. On a console, each
- * character of a name that is not printable is shown as '?'.
+ * In columns on a console, otherwise one name per line.
  */
-#include "user/lib/ctype.h"
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
@@ -27,18 +25,7 @@ struct listing {
 
 static bool show_all;
 static bool show_long;
-static bool console;
-
-/* Prints a name, padded to `width` characters. */
-static void print_name(const char *name, size_t width)
-{
-    size_t n = 0;
-
-    for (; name[n] != 0; n++)
-        putchar(console && !isprint((unsigned char)name[n]) ? '?' : name[n]);
-    for (; n < width; n++)
-        putchar(' ');
-}
+static bool columns;
 
 static void add(struct listing *l, const char *name, uint8_t type)
 {
@@ -95,7 +82,7 @@ static bool print_long(const char *directory, const char *name)
     }
     printf("%c %4u %8u %8u ", type_letter(st.st_type), st.st_nlink, st.st_size,
            st.st_ino);
-    print_name(name, 0);
+    putname(name);
     putchar('\n');
     return true;
 }
@@ -110,9 +97,13 @@ static void print_columns(const struct listing *l)
     rows = MAX(SCREEN_COLUMNS / width, 1u);
     rows = (l->list_used + rows - 1) / rows;
     for (size_t row = 0; row < rows; row++) {
-        for (size_t i = row; i < l->list_used; i += rows)
-            print_name(l->list_entry[i].entry_name,
-                       i + rows < l->list_used ? width : 0);
+        for (size_t i = row; i < l->list_used; i += rows) {
+            const char *name = l->list_entry[i].entry_name;
+
+            putname(name);
+            if (i + rows < l->list_used)
+                printf("%*s", (int)(width - strlen(name)), "");
+        }
         putchar('\n');
     }
 }
@@ -121,7 +112,7 @@ static bool print_listing(const char *directory, const struct listing *l)
 {
     bool good = true;
 
-    if (console && !show_long) {
+    if (columns && !show_long) {
         print_columns(l);
         return true;
     }
@@ -166,12 +157,14 @@ static bool list_path(const char *path, bool titled)
     if (st.st_type != FILE_DIRECTORY) {
         if (show_long)
             return print_long("", path);
-        print_name(path, 0);
+        putname(path);
         putchar('\n');
         return true;
     }
-    if (titled)
-        printf("%s:\n", path);
+    if (titled) {
+        putname(path);
+        puts(":");
+    }
     return list_directory(path);
 }
 
@@ -186,7 +179,7 @@ int main(int argc, char **argv)
         show_all |= letter == 'a';
         show_long |= letter == 'l';
     }
-    console = isatty(STDOUT_FILENO);
+    columns = isatty(STDOUT_FILENO);
     if (optind == argc)
         return !list_path(".", false);
     for (int i = optind; i < argc; i++)

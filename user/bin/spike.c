@@ -93,7 +93,7 @@ int main(int argc, char **argv)
         continue;
     printf("spike: %u processes in %u ms, %u without all forks, "
            "%u without a pipe\n",
-           processes, (unsigned)(uptime_ms() - start), count[OUTCOME_NO_FORK],
-           count[OUTCOME_NO_PIPE]);
+           processes, (unsigned)uptime_diff(uptime_ms(), start),
+           count[OUTCOME_NO_FORK], count[OUTCOME_NO_PIPE]);
     return processes == 1u << forks && count[OUTCOME_GOOD] == processes ? 0 : 1;
 }

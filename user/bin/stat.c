@@ -16,9 +16,10 @@ static void print_stat(const char *path, const struct stat *st)
     const char *type =
         st->st_type < ARRAY_SIZE(types) ? types[st->st_type] : NULL;
 
-    printf("%s: %s, inode %u of file system %u, %u link%s, %u bytes in %u "
+    putname(path);
+    printf(": %s, inode %u of file system %u, %u link%s, %u bytes in %u "
            "page%s\n",
-           path, type ? type : "?", st->st_ino, st->st_fs, st->st_nlink,
+           type ? type : "?", st->st_ino, st->st_fs, st->st_nlink,
            st->st_nlink == 1 ? "" : "s", st->st_size, st->st_blocks,
            st->st_blocks == 1 ? "" : "s");
 }

@@ -95,6 +95,6 @@ int main(int argc, char **argv)
            "%u times in %u ms\n",
            c.files, c.directories, c.others,
            (unsigned long long)(c.bytes / 1024), c.failures, (unsigned)rounds,
-           (unsigned)(uptime_ms() - start));
+           (unsigned)uptime_diff(uptime_ms(), start));
     return c.failures == 0 ? 0 : 1;
 }

@@ -24,8 +24,10 @@ static void print_counts(const struct counts *c, const char *name)
         printf(" %7u", c->count_words);
     if (show_bytes)
         printf(" %7u", c->count_bytes);
-    if (strcmp(name, "-") != 0)
-        printf(" %s", name);
+    if (strcmp(name, "-") != 0) {
+        putchar(' ');
+        putname(name);
+    }
     putchar('\n');
 }
 

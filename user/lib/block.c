@@ -77,7 +77,7 @@ static int call_patiently(struct block_device *dev, const struct message *ask,
         if (!is_death(result))
             return result;
         forget(dev);
-        if (((uptime_ms() - start) & 0x7fffffff) >= BLOCK_PATIENCE_MS)
+        if (uptime_diff(uptime_ms(), start) >= BLOCK_PATIENCE_MS)
             return result;
         sleep_ms(PAUSE_MS);
     }

@@ -69,4 +69,4 @@ int block_write(struct block_device *dev, uint32_t first, uint32_t sectors,
                 const void *buf);
 int block_flush(struct block_device *dev);
 
-#define BLOCK_PATIENCE_MS 10000u
+#define BLOCK_PATIENCE_MS 10000

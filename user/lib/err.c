@@ -20,6 +20,7 @@ static void message(int error, const char *fmt, va_list ap)
     n = strlen(text);
     if (error != 0)
         snprintf(text + n, max - n, ": %s", strerror(error));
+    make_printable(text);
     n = strlen(text);
     text[n] = '\n';
     write_all(STDERR_FILENO, text, n + 1);

@@ -7,7 +7,8 @@
  *     err, errx            the same, then exit(status)
  *     usage("[-n] FILE")   usage: cat [-n] FILE           then exit(2)
  *
- * Names and behaviour are BSD's.
+ * Names and behaviour are BSD's, but a character that is not printable ASCII
+ * appears as '?'.
  */
 #pragma once
 

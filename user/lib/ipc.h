@@ -63,17 +63,25 @@ int name_server(int operation, int port);
  * reply's label is 0 and its first word 0 or an error number.
  */
 enum names_label {
-    NAMES_REGISTER = 1, /* with the port's handle; EEXIST while the name has
-                           a live port */
-    NAMES_LOOKUP,       /* the reply brings a handle; ENOENT */
-    NAMES_REMOVE,       /* ENOENT */
+    NAMES_REGISTER = 1, /* with the port's handle, word 0: flags; EEXIST while
+                           the name has a live port, ENOSPC: too many names of
+                           the session. A server's registration replaces that
+                           of a session */
+    NAMES_LOOKUP,       /* the reply brings a handle; ENOENT, EPERM */
+    NAMES_REMOVE,       /* ENOENT, EPERM: not of the caller's session */
     NAMES_LIST,         /* reply's bytes: all names, each with a NUL */
 };
+
+#define NAMES_FOR_SERVERS                                                      \
+    1u /* sessions cannot look it up; for servers: EPERM */
 
 #define PORT_NAME_MAX 31
 
 /* Publishes a port under a name: 0 or -1. */
 int name_register(const char *name, int port);
+
+/* The same; only servers can look it up. */
+int name_register_for_servers(const char *name, int port);
 
 /* A handle to the port of that name, or -1. */
 int name_lookup(const char *name);

@@ -53,13 +53,24 @@ static int ask(struct message *m, const char *name, int handle)
     return 0;
 }
 
-int name_register(const char *name, int port)
+static int register_as(const char *name, int port, uint32_t flags)
 {
     struct ipc_buffer buffer = {0};
     struct message m = {.msg_tag = NAMES_REGISTER | IPC_DATA | IPC_HANDLE,
+                        .msg_word = {flags},
                         .msg_buffer = &buffer};
 
     return ask(&m, name, port);
+}
+
+int name_register(const char *name, int port)
+{
+    return register_as(name, port, 0);
+}
+
+int name_register_for_servers(const char *name, int port)
+{
+    return register_as(name, port, NAMES_FOR_SERVERS);
 }
 
 int name_lookup(const char *name)

@@ -159,6 +159,15 @@ int puts(const char *s)
     return fputs(s, &output) == EOF ? EOF : fputc('\n', &output);
 }
 
+void putname(const char *name)
+{
+    for (; begin_writing(&output) && *name; name++)
+        if (*name >= ' ' && *name <= '~')
+            putchar(*name);
+        else
+            putchar(output.file_flags & STREAM_LINE ? '?' : *name);
+}
+
 /* ---- formatted ---------------------------------------------------------- */
 
 #define FORMAT_SHORT 256u

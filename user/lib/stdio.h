@@ -41,6 +41,10 @@ char *fgets(char *buf, int size, FILE *f);
 int fputc(int c, FILE *f);
 int fputs(const char *s, FILE *f);
 int puts(const char *s);
+
+/* As fputs(name, stdout), but on a terminal each character that is not
+ * printable ASCII appears as '?': a file's name may hold control characters. */
+void putname(const char *name);
 #define getc(f)    fgetc(f)
 #define putc(c, f) fputc(c, f)
 int getchar(void);

@@ -64,6 +64,13 @@ unsigned sleep(unsigned seconds);
 /* Milliseconds since boot, modulo 2^31. */
 uint32_t uptime_ms(void);
 
+/* `later` - `earlier` for times of that clock less than 2^30 ms (12 days)
+ * apart; negative if `earlier` is later. */
+static inline int32_t uptime_diff(uint32_t later, uint32_t earlier)
+{
+    return (int32_t)((later - earlier) << 1) / 2;
+}
+
 /* ---- memory ------------------------------------------------------------- */
 
 /* Moves the end of the heap by `change` bytes; returns the old end, or

@@ -4,18 +4,25 @@
  * port.
  *
  * A name belongs to its port while the port has a receiver. Then it is free, so
- * a restarted server can register again.
+ * a restarted server can register again. The session that registered it owns
+ * it: only this one, or a server, which is outside every session, removes it. A
+ * server's registration replaces a session's of the same name. Each session has
+ * few names, and all together leave handles for the servers'.
  */
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define LIST_MAX 4096 /* bytes of all names for NAMES_LIST */
+#define LIST_MAX     4096 /* bytes of all names for NAMES_LIST */
+#define SESSION_MAX  16   /* names of one session */
+#define SESSIONS_MAX 128  /* of all: half of the handles */
 
 struct entry {
     struct entry *entry_next; /* by name */
     int entry_port;
+    uint32_t entry_session; /* its owner; 0: a server */
+    bool entry_for_servers; /* sessions cannot look it up */
     char entry_name[PORT_NAME_MAX + 1];
 };
 
@@ -59,25 +66,64 @@ static struct entry **find(const char *name, bool *found)
     return at;
 }
 
-/* ---- requests ----------------------------------------------------------- */
-
-/* Takes over the handle on success. */
-static int add(const char *name, int port)
+static void drop_dead(void)
 {
     bool found;
-    struct entry **at = find(name, &found);
+
+    find("\xff", &found); /* after all names */
+}
+
+/* ---- requests ----------------------------------------------------------- */
+
+/* Whether a session may have another name. */
+static bool has_room(uint32_t session)
+{
+    unsigned own = 0, all = 0;
+
+    for (const struct entry *e = entries; e != NULL; e = e->entry_next) {
+        own += e->entry_session == session;
+        all += e->entry_session != 0;
+    }
+    return session == 0 || (own < SESSION_MAX && all < SESSIONS_MAX);
+}
+
+/* 0, or the error for a session that may not register a name. */
+static int check_add(const struct entry *old, uint32_t session, uint32_t flags)
+{
+    if ((flags & ~NAMES_FOR_SERVERS) != 0)
+        return EINVAL;
+    if (flags != 0 && session != 0)
+        return EPERM;
+    if (old != NULL && (session != 0 || old->entry_session == 0))
+        return EEXIST;
+    return has_room(session) ? 0 : ENOSPC;
+}
+
+/* Takes over the handle on success. */
+static int add(const char *name, int port, uint32_t session, uint32_t flags)
+{
+    struct entry **at;
     struct entry *e;
+    bool found;
+    int error;
 
     if (port < 0)
         return EINVAL;
     if (!is_alive(port))
         return errno;
-    if (found)
-        return EEXIST;
+    drop_dead();
+    at = find(name, &found);
+    error = check_add(found ? *at : NULL, session, flags);
+    if (error != 0)
+        return error;
     e = malloc(sizeof(*e));
     if (e == NULL)
         return ENOMEM;
+    if (found)
+        drop(at);
     e->entry_port = port;
+    e->entry_session = session;
+    e->entry_for_servers = flags != 0;
     strlcpy(e->entry_name, name, sizeof(e->entry_name));
     e->entry_next = *at;
     *at = e;
@@ -88,9 +134,8 @@ static int add(const char *name, int port)
 static size_t list(char *out)
 {
     size_t used = 0;
-    bool found;
 
-    find("\xff", &found); /* after all names: drops every dead one */
+    drop_dead();
     for (const struct entry *e = entries; e != NULL; e = e->entry_next) {
         size_t n = strlen(e->entry_name) + 1;
 
@@ -100,6 +145,16 @@ static size_t list(char *out)
         used += n;
     }
     return used;
+}
+
+/* LOOKUP or REMOVE of an entry: 0 or the error. */
+static int check_use(const struct entry *e, uint32_t label, uint32_t session)
+{
+    if (label == NAMES_LOOKUP)
+        return e->entry_for_servers && session != 0 ? EPERM : 0;
+    if (label == NAMES_REMOVE)
+        return session != 0 && e->entry_session != session ? EPERM : 0;
+    return EINVAL;
 }
 
 /* Executes a request about `name` and builds the reply; closes a received
@@ -120,13 +175,11 @@ static void execute(struct message *m, const char *name, char *text)
     } else if (name[0] == 0) {
         error = EINVAL;
     } else if (label == NAMES_REGISTER) {
-        error = add(name, port);
+        error = add(name, port, b->ipc_session, m->msg_word[0]);
         port = error == 0 ? -1 : port;
     } else {
         at = find(name, &found);
-        error = found ? 0 : ENOENT;
-        if (label != NAMES_LOOKUP && label != NAMES_REMOVE)
-            error = EINVAL;
+        error = found ? check_use(*at, label, b->ipc_session) : ENOENT;
         if (error == 0 && label == NAMES_LOOKUP) {
             b->ipc_send_handle = (*at)->entry_port;
             m->msg_tag = IPC_HANDLE;

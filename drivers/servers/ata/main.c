@@ -288,10 +288,11 @@ static void serve(void)
     }
 }
 
-/* Waits for a name server, which may not have been started yet. */
+/* Waits for a name server, which may not have been started yet. Programs reach
+ * the disk through a file server only. */
 static void publish(const char *name)
 {
-    for (unsigned i = 0; name_register(name, port) < 0; i++) {
+    for (unsigned i = 0; name_register_for_servers(name, port) < 0; i++) {
         if (errno != ENOENT || i == PUBLISH_TRIES)
             err(1, "%s", name);
         sleep_ms(PUBLISH_MS);

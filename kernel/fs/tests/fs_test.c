@@ -65,9 +65,9 @@ static void restore(void *unused)
     (void)unused;
     put_held(&test_fs);
     put_held(path_root()->inode_fs);
-    if (test_fs.fs_covers != NULL &&
-        inode_get(&test_fs, test_fs.fs_root, &inode) == 0) {
-        KT_EQ(fs_unmount(inode, 1), 0);
+    if (test_fs.fs_covers != NULL) {
+        inode = inode_ref(test_fs.fs_root_inode);
+        KT_EQ(fs_unmount(inode), 0);
         inode_put(inode);
     }
     KT_TRUE(inode_flush(&test_fs));
@@ -117,7 +117,7 @@ ssize_t fs_test_write(struct inode *inode, uint32_t offset, const void *buf,
 {
     ssize_t r;
 
-    inode_lock(inode);
+    KT_REQUIRE(inode_lock(inode) == 0);
     r = inode->inode_fs->fs_ops->fs_write(inode, offset, buf, n);
     inode_unlock(inode);
     return r;
@@ -127,7 +127,7 @@ int fs_test_truncate(struct inode *inode, uint32_t size)
 {
     int r;
 
-    inode_lock(inode);
+    KT_REQUIRE(inode_lock(inode) == 0);
     r = inode->inode_fs->fs_ops->fs_truncate(inode, size);
     inode_unlock(inode);
     return r;
@@ -138,7 +138,7 @@ ssize_t fs_test_getdents(struct inode *dir, uint32_t *offset, void *buf,
 {
     ssize_t r;
 
-    inode_lock(dir);
+    KT_REQUIRE(inode_lock(dir) == 0);
     r = dir->inode_fs->fs_ops->fs_getdents(dir, offset, buf, n);
     inode_unlock(dir);
     return r;
@@ -234,6 +234,7 @@ void fs_test_empty(const char *path)
 /* ---- the small file system ---------------------------------------------- */
 
 struct test_fs_log test_fs_log;
+char fs_test_bytes[KIB(16) + 1];
 
 static int test_read_inode(struct inode *inode)
 {
@@ -273,10 +274,11 @@ static int test_name(struct inode *inode, char *name)
     return 0;
 }
 
-static void test_evict(struct inode *inode)
+static bool test_evict(struct inode *inode)
 {
     test_fs_log.evictions++;
     test_fs_log.evicted = inode->inode_number;
+    return false;
 }
 
 static const struct fs_ops test_fs_ops = {
@@ -297,6 +299,7 @@ void test_fs_begin(void)
 {
     inode_reclaim(SIZE_MAX);
     fs_test_note();
+    test_fs.fs_ended = false; /* it may have been mounted before */
     test_fs_log = (struct test_fs_log){.reads = 0};
 }
 

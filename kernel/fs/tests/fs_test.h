@@ -11,6 +11,9 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
+/* For what a case reads or writes; holds the history of the console. */
+extern char fs_test_bytes[KIB(16) + 1];
+
 /* Every case that makes files does so below this directory. */
 #define T "/tmp/t"
 

@@ -318,6 +318,29 @@ KTEST(file, null_and_zero)
     close(zero);
 }
 
+/* A task that must end stops in the middle, and says how far it came. */
+KTEST(file, a_kill_ends_a_long_transfer)
+{
+    static char page[PAGE_SIZE];
+    struct file *zero, *f;
+
+    make("");
+    zero = open("/dev/zero", O_RDWR);
+    f = open(PATH, O_RDWR);
+    KT_EQ(file_write(f, page, sizeof(page)), sizeof(page));
+    KT_EQ(file_seek(f, 0, SEEK_SET), 0);
+    task_self()->task_pending |= PENDING_KILL;
+    KT_EQ(file_read(zero, page, sizeof(page)), 0);
+    KT_EQ(file_read(f, page, sizeof(page)), 0);
+    KT_EQ(file_write(f, page, sizeof(page)), 0);
+    task_self()->task_pending &= ~PENDING_KILL;
+    KT_EQ(file_read(zero, page, sizeof(page)), sizeof(page));
+    KT_EQ(file_read(f, page, sizeof(page)), sizeof(page));
+    close(zero);
+    close(f);
+    clean();
+}
+
 KTEST(file, debug_lines)
 {
     struct file *f = open("/dev/debug", O_WRONLY);

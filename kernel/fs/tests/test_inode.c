@@ -4,6 +4,7 @@
  * Tests: kernel/fs/inode.c, kernel/fs/fs.c, kernel/fs/hash.c
  */
 #include "kernel/fs/tests/fs_test.h"
+#include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
 #include "mm/kmem_stat.h"
 
@@ -205,6 +206,54 @@ KTEST(inode, without_links_it_goes_with_its_last_reference)
     KT_TRUE(test_fs_end());
 }
 
+static unsigned freed, freed_too_early;
+
+static int read_any(struct inode *inode)
+{
+    inode->inode_type = FILE_REGULAR;
+    inode->inode_nlink = 1;
+    return 0;
+}
+
+static bool ends_meanwhile(struct inode *inode)
+{
+    inode_end(inode->inode_fs);
+    freed_too_early += freed;
+    return false;
+}
+
+static void count_freed(struct fs *fs)
+{
+    KT_EQ(fs->fs_inodes, 0);
+    freed++;
+}
+
+static const struct fs_ops ending_ops = {
+    .fs_read_inode = read_any,
+    .fs_evict = ends_meanwhile,
+    .fs_free = count_freed,
+};
+static struct fs ending = {.fs_ops = &ending_ops, .fs_name = "ending"};
+
+/* Its last inode is being evicted while it ends: it lives until that is
+ * done. */
+KTEST(inode, a_file_system_is_freed_once_and_last)
+{
+    struct inode *inode;
+
+    ending.fs_id = fs_new_id();
+    ending.fs_ended = false;
+    freed = freed_too_early = 0;
+    KT_REQUIRE(inode_get(&ending, 2, &inode) == 0);
+    inode_put(inode);
+    KT_EQ(freed, 0);
+    inode_flush(&ending);
+    KT_EQ(freed_too_early, 0);
+    KT_EQ(freed, 1);
+    inode_end(&ending); /* it has no inode */
+    KT_EQ(freed, 2);
+}
+
 KTEST(inode, an_unneeded_blank_inode_is_freed)
 {
     struct inode *a, *b, *blank;
@@ -381,6 +430,55 @@ KTEST(inode, without_memory_there_is_an_error_and_nothing_else)
         inode_put(list[i]);
     KT_TRUE(test_fs_end());
     kmem_free(list, 9000 * sizeof(*list));
+}
+
+/* ---- numbers chosen to collide ------------------------------------------ */
+
+#define CHOSEN 1024u
+
+static uint32_t ordinary_number(uint32_t i)
+{
+    return 2 + i;
+}
+
+/* Number i of those whose lowest 22 bits are equal after a multiplication by
+ * 0x9e3779b1, whose inverse this is, and h ^= h >> 16. */
+static uint32_t inverted_number(uint32_t i)
+{
+    uint32_t h = i << 22 | 0x12345;
+
+    return (h ^ h >> 16) * 0x0e8b2f51u ^ test_fs.fs_id << 24;
+}
+
+/* Ticks that it takes to find each of CHOSEN inodes. */
+static uint64_t time_of_numbers(uint32_t (*number)(uint32_t i))
+{
+    uint64_t ticks = 0;
+
+    test_fs_begin();
+    for (uint32_t i = 0; i < CHOSEN; i++)
+        get(number(i));
+    for (uint32_t i = 0; i < CHOSEN; i++) {
+        uint64_t start = rdtsc();
+        struct inode *inode = get(number(i));
+
+        ticks += rdtsc() - start;
+        inode_put(inode);
+        inode_put(inode);
+    }
+    KT_TRUE(test_fs_end());
+    return ticks;
+}
+
+/* A server's numbers are found as fast as others. */
+KTEST(inode, numbers_cannot_be_chosen_to_collide)
+{
+    uint64_t ordinary;
+
+    KT_NEEDS(KIB(512));
+    KT_NEEDS_COUNTING();
+    ordinary = time_of_numbers(ordinary_number);
+    KT_LE(time_of_numbers(inverted_number), 2 * ordinary);
 }
 
 /* ---- the rest ----------------------------------------------------------- */

@@ -189,7 +189,7 @@ static int try_unmount(void)
     int result;
 
     KT_REQUIRE(inode_get(&test_fs, test_fs.fs_root, &root) == 0);
-    result = fs_unmount(root, 1);
+    result = fs_unmount(root);
     inode_put(root);
     return result;
 }
@@ -237,6 +237,76 @@ KTEST(path, a_covered_directory_stays)
     KT_TRUE(inode->inode_fs == &test_fs);
     inode_put(inode);
     unmount();
+}
+
+KTEST(path, the_verifier_notices_a_mount_on_a_removed_directory)
+{
+    const char *where;
+    struct inode *dir;
+    uint32_t links;
+
+    mount();
+    dir = test_fs.fs_covers;
+    links = dir->inode_nlink;
+    KT_TRUE(inode_verify(&where) == NULL);
+    dir->inode_nlink = 0;
+    KT_TRUE(inode_verify(&where) != NULL);
+    dir->inode_nlink = links;
+    unmount();
+}
+
+KTEST(path, a_mount_has_its_path_as_text)
+{
+    struct inode *root;
+
+    mount();
+    KT_EQ(fs_rename(T "/a", T "/aa", NULL), 0);
+    KT_TRUE(fs_find_mount(T "/aa/b") == NULL);
+    root = fs_find_mount(T "/a/b");
+    KT_TRUE(root == test_fs.fs_root_inode);
+    KT_EQ(fs_unmount_forced(root), -EINVAL); /* it is static */
+    inode_put(root);
+    KT_EQ(fs_rename(T "/aa", T "/a", NULL), 0);
+    unmount();
+}
+
+static void move_meanwhile(void *unused)
+{
+    (void)unused;
+    KT_EQ(fs_rename(T "/a/b", T "/b", NULL), 0);
+}
+
+static void join(void *unused)
+{
+    int status;
+
+    (void)unused;
+    task_wait(-1, &status, 0);
+}
+
+/* The directory is not covered while the root is still being read. */
+KTEST(path, a_directory_that_is_renamed_while_it_is_mounted_on)
+{
+    struct inode *dir, *root;
+
+    begin();
+    test_fs_begin();
+    dir = fs_test_get(T "/a/b");
+    test_fs_log.sleep_ms = 50;
+    ktest_undo(join, NULL);
+    KT_REQUIRE(task_create("mover", move_meanwhile, NULL, PRIORITY_KERNEL) !=
+               NULL);
+    KT_EQ(fs_mount(&test_fs, dir), 0);
+    inode_put(dir);
+    fs_test_note();
+    join(NULL);
+    test_fs_log.sleep_ms = 0;
+    KT_TRUE(fs_find_mount(T "/a/b") == NULL);
+    root = fs_find_mount(T "/b");
+    KT_REQUIRE(root == test_fs.fs_root_inode);
+    inode_put(root);
+    KT_EQ(try_unmount(), 0);
+    fs_test_end();
 }
 
 KTEST(path, a_file_system_that_cannot_be_written)

@@ -3,6 +3,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/tests/fs_test.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
@@ -12,8 +13,9 @@ static struct {
     struct file *write_end;
 } pipe;
 
-static uint8_t buffer[2 * PIPE_SIZE]; /* written to the pipe; in[]: read */
-static uint8_t in[2 * PIPE_SIZE];
+/* Twice the size of a pipe: written to the pipe, and read. */
+static uint8_t *const buffer = (uint8_t *)fs_test_bytes;
+static uint8_t *const in = (uint8_t *)fs_test_bytes + 2 * PIPE_SIZE;
 
 static void close(struct file **end)
 {
@@ -370,7 +372,7 @@ KTEST(pipe, a_long_write_goes_in_pieces)
     size_t got = 0;
 
     KT_REQUIRE(prepare());
-    for (size_t i = 0; i < sizeof(buffer); i++)
+    for (size_t i = 0; i < 2 * PIPE_SIZE; i++)
         buffer[i] = (uint8_t)(i * 7 + i / 256);
     start(&w, write_job);
     KT_REQUIRE(the_pipe().stat_bytes == PIPE_SIZE);

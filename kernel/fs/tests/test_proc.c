@@ -2,13 +2,14 @@
  * /proc (kernel/fs/proc.c).
  */
 #include "kernel/abi/errno.h"
+#include "kernel/fs/tests/fs_test.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/proc.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "mm/kmem_stat.h"
 
-static char text[16384];
+static char *const text = fs_test_bytes;
 
 /* The text of a file, read in pieces of `piece` bytes; its length. */
 static size_t slurp(struct file *f, size_t piece)
@@ -16,8 +17,9 @@ static size_t slurp(struct file *f, size_t piece)
     size_t len = 0;
     ssize_t n = 1;
 
-    while (n > 0 && len < sizeof(text) - 1) {
-        n = file_read(f, text + len, MIN(piece, sizeof(text) - 1 - len));
+    while (n > 0 && len < sizeof(fs_test_bytes) - 1) {
+        n = file_read(f, text + len,
+                      MIN(piece, sizeof(fs_test_bytes) - 1 - len));
         if (n > 0)
             len += (size_t)n;
     }
@@ -41,7 +43,7 @@ static const char *read_all(const char *path)
 
     text[0] = '\0';
     if (f != NULL) {
-        slurp(f, sizeof(text));
+        slurp(f, sizeof(fs_test_bytes));
         object_put(&f->file_object);
     }
     return text;
@@ -202,7 +204,7 @@ KTEST(proc, directory)
         for (ssize_t at = 0; at < n; entries++)
             at += ((const struct dirent *)(buf + at))->d_reclen;
     KT_EQ(n, 0);
-    KT_EQ(entries, 10);
+    KT_EQ(entries, 11);
     object_put(&f->file_object);
 }
 

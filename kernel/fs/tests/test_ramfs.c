@@ -2,6 +2,7 @@
  * Files of the RAM file system: contents, sizes, memory.
  */
 #include "kernel/fs/tests/fs_test.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "tools/workshop/stress/fail.h"
 #include "mm/kmem_stat.h"
@@ -53,10 +54,8 @@ static bool all(struct inode *f, uint32_t from, uint32_t to, char c)
 /* A page full of one character, for writing. */
 static char *fill(char c, size_t n)
 {
-    static char buf[3 * PAGE_SIZE];
-
-    memset(buf, c, n);
-    return buf;
+    memset(fs_test_bytes, c, n);
+    return fs_test_bytes;
 }
 
 KTEST(ramfs, written_bytes_are_read)
@@ -381,4 +380,129 @@ KTEST(ramfs, thousands_of_entries)
     inode_put(dir);
     end(f);
     KT_EQ(inuse("ramfs_entry"), entries - 2); /* T and f */
+}
+
+/* ---- names chosen to collide -------------------------------------------- */
+
+#define CHOSEN 1024u
+#define WORDS  14u
+
+/*
+ * Name i of 14 words, all of one hash if a word is added by
+ * h = (h ^ word) * odd, h ^= h >> 15: bit 31 of a word flips bits 31 and 16 of
+ * h, whatever h and the factor are, and the next word flips both back.
+ */
+static void flipped_name(uint32_t start UNUSED, uint32_t i, uint32_t *word)
+{
+    for (unsigned w = 0; w < WORDS; w++)
+        word[w] =
+            0x61616161 ^ (i >> w & 1) << 31 ^ (i << 1 >> w & 1) * 0x80010000u;
+}
+
+/* Name i of two words, likewise: the second takes h to the same value, which
+ * needs the start value and the factor. */
+static void inverted_name(uint32_t start, uint32_t i, uint32_t *word)
+{
+    uint32_t h;
+
+    memset(word, 0, WORDS * sizeof(*word));
+    word[0] = 0x61616161 ^ (i & 15) ^ (i >> 4 & 15) << 8 ^ (i >> 8) << 16;
+    h = (start ^ word[0]) * 0x9e3779b1u;
+    word[1] = h ^ h >> 15 ^ 0x12345678;
+}
+
+static void ordinary_name(uint32_t start UNUSED, uint32_t i, uint32_t *word)
+{
+    snprintf((char *)word, NAME_MAX, "%056u", i);
+}
+
+typedef void name_fn(uint32_t start, uint32_t i, uint32_t *word);
+
+static bool is_name(const char *name)
+{
+    return strlen(name) % sizeof(uint32_t) == 0 && strchr(name, '/') == NULL;
+}
+
+/* Ticks that it takes to find each of CHOSEN files of these names in T. */
+static uint64_t time_of_names(name_fn *make)
+{
+    uint32_t name[WORDS + 1] = {0};
+    struct inode *f = begin();
+    struct inode *dir = fs_test_get(T);
+    const struct ramfs_node *node = ramfs_node_of(dir);
+    uint64_t ticks = 0;
+
+    for (unsigned made = 0, i = 0; made < CHOSEN; i++) {
+        make((uintptr_t)node, i, name);
+        if (!is_name((char *)name))
+            continue;
+        KT_REQUIRE(fs_mknod((char *)name, dir, FILE_REGULAR, 0) == 0);
+        made++;
+    }
+    for (unsigned found = 0, i = 0; found < CHOSEN; i++) {
+        uint64_t start;
+
+        make((uintptr_t)node, i, name);
+        if (!is_name((char *)name))
+            continue;
+        start = rdtsc();
+        found += ramfs_find(node, (char *)name, strlen((char *)name)) != NULL;
+        ticks += rdtsc() - start;
+    }
+    inode_put(dir);
+    end(f);
+    return ticks;
+}
+
+/* Finding them takes no longer than finding ordinary names. */
+KTEST(ramfs, names_cannot_be_chosen_to_collide)
+{
+    uint64_t ordinary;
+
+    KT_NEEDS(KIB(512));
+    KT_NEEDS_COUNTING();
+    ordinary = time_of_names(ordinary_name);
+    KT_LE(time_of_names(flipped_name), 2 * ordinary);
+    KT_LE(time_of_names(inverted_name), 2 * ordinary);
+}
+
+/* ---- numbers ------------------------------------------------------------ */
+
+/* Each file has the next number, also where the node of a removed one was. */
+KTEST(ramfs, numbers_count_files)
+{
+    struct inode *f = begin();
+    uint32_t first = f->inode_number;
+
+    for (uint32_t i = 1; i < 5; i++) {
+        inode_put(f);
+        KT_EQ(fs_unlink(T "/f", NULL), 0);
+        KT_REQUIRE(fs_create_file(T "/f", NULL, O_EXCL, &f) == 0);
+        KT_EQ(f->inode_number, first + i);
+    }
+    end(f);
+}
+
+/* After the last number come those that no file has. */
+KTEST(ramfs, numbers_start_again)
+{
+    uint32_t last = ramfs_last_number;
+    struct inode *f, *dir;
+
+    ramfs_last_number = UINT32_MAX - 2;
+    f = begin(); /* T and f */
+    KT_EQ(f->inode_number, UINT32_MAX);
+    dir = fs_test_get(T);
+    KT_EQ(dir->inode_number, UINT32_MAX - 1);
+    for (char name[] = "A"; name[0] <= 'Z'; name[0]++) {
+        struct inode *made = NULL;
+
+        KT_REQUIRE(fs_create_file(name, dir, O_EXCL, &made) == 0);
+        KT_TRUE(made->inode_number != 0 && made->inode_number < UINT32_MAX - 2);
+        inode_put(made);
+        FS_VERIFY();
+    }
+    inode_put(dir);
+    end(f);
+    ramfs_last_number = last;
 }

@@ -231,13 +231,24 @@ KTEST(tty, writers_wait_until_the_console_is_theirs)
     KT_EQ(tty_foreground(INT32_MAX, &status), -ECHILD);
 }
 
+/* As the console calls it when a key arrives. */
+static bool arrives(int key)
+{
+    bool acted;
+
+    spin_lock(&console_lock);
+    acted = tty_signal_key(key);
+    spin_unlock(&console_lock);
+    return acted;
+}
+
 /* Ctrl-\ comes while a program that does not end is in the foreground. */
 static void press(void *arg)
 {
     (void)arg;
-    KT_TRUE(tty_signal_key(CTRL('\\')));
-    KT_TRUE(!tty_signal_key(CTRL('\\')));
-    KT_TRUE(!tty_signal_key(CTRL('C')));
+    KT_TRUE(arrives(CTRL('\\')));
+    KT_TRUE(!arrives(CTRL('\\')));
+    KT_TRUE(!arrives(CTRL('C')));
 }
 
 static struct wait_queue asleep = WAIT_QUEUE_INIT(asleep, "test");
@@ -259,14 +270,14 @@ KTEST(tty, signal_key_returns_the_console)
 
     KT_REQUIRE(t != NULL);
     pid = t->task_pid;
-    KT_TRUE(!tty_signal_key(CTRL('\\')));
+    KT_TRUE(!arrives(CTRL('\\')));
     presser = task_create("press", press, NULL, PRIORITY_KERNEL);
     KT_TRUE(presser != NULL);
     if (presser != NULL)
         KT_EQ(tty_foreground(pid, &status), -EINTR);
     else
         sched_yield(); /* until it sleeps */
-    wait_queue_wake(&asleep, 1);
+    wait_queue_wake(&asleep);
     KT_EQ(tty_continue(pid, &status), 0);
     KT_EQ(status, 0);
     if (presser != NULL)

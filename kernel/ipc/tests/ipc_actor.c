@@ -29,7 +29,7 @@ static bool move_in(void)
     struct task *t = task_self();
 
     t->task_handles = handle_table_create();
-    t->task_space = space_create();
+    t->task_space = space_create(NULL);
     if (t->task_handles == NULL || t->task_space == NULL)
         return false;
     for (unsigned i = 0; i < ARRAY_SIZE(areas); i++)
@@ -166,14 +166,14 @@ void actor_end(struct actor *a)
     actor_kill(a);
     actors[place_of(a)] = NULL;
     a->actor_ends = true;
-    wait_queue_wake(&a->actor_idle, 1);
+    wait_queue_wake(&a->actor_idle);
     KT_EQ(task_wait(a->actor_pid, &status, 0), a->actor_pid);
     actor_settle();
 }
 
 void actor_kill(struct actor *a)
 {
-    KT_EQ(task_kill(a->actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, a->actor_pid, SIGKILL), 0);
     actor_settle();
 }
 
@@ -185,7 +185,7 @@ void actor_tell(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
     KT_TRUE(!actor_waits(a));
     memcpy(a->actor_in, in, sizeof(in));
     a->actor_call = call;
-    wait_queue_wake(&a->actor_idle, 1);
+    wait_queue_wake(&a->actor_idle);
 }
 
 bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
@@ -236,6 +236,17 @@ uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
         handle_install(to->actor_task->task_handles, 0, object_get(o), flags);
     KT_REQUIRE(handle >= 0);
     return (uint32_t)handle;
+}
+
+void actor_run_elsewhere(const struct actor *a, void (*fn)(void))
+{
+    uint32_t flags = irq_save();
+
+    KT_EQ(a->actor_task->task_state, TASK_BLOCKED);
+    a->actor_task->task_state = TASK_RUNNING;
+    fn();
+    a->actor_task->task_state = TASK_BLOCKED;
+    irq_restore(flags);
 }
 
 void actor_end_grant(struct grant *g)

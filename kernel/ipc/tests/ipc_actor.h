@@ -63,6 +63,10 @@ bool actor_do_buffer(struct actor *a, syscall_t *call, uint32_t ebx,
 int actor_result(struct actor *a, syscall_t *call, uint32_t ebx, uint32_t ecx,
                  uint32_t edx);
 
+/* Calls fn while the actor, which waits, is RUNNING, as if on another
+ * processor. Interrupts are disabled. */
+void actor_run_elsewhere(const struct actor *a, void (*fn)(void));
+
 /* Whether a step is not over yet. */
 static inline bool actor_waits(const struct actor *a)
 {

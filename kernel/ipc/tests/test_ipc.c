@@ -261,7 +261,7 @@ KTEST(ipc, killed_but_still_alive)
     if (!begin(1))
         return;
     call(&c, port_c, 1);
-    KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, c.actor_pid, SIGKILL), 0);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     KT_EQ(c.actor_task->task_state, TASK_READY);
     actor_settle();
@@ -280,19 +280,19 @@ KTEST(ipc, a_ready_client_is_passed_over)
     call(&d, port_d, 2);
     call(&e, port_e, 3);
     actor_tell(&s, sys_ipc_receive, port_s, 0, 0, 0);
-    KT_EQ(task_kill(c.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, c.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&c, -EINTR);
     expect_received(&d, 2);
     actor_tell(&s, sys_ipc_reply, (uint32_t)d.actor_pid, 0, 0, 0);
-    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, d.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&s, -ESRCH);
     expect_back(&d, -EINTR);
     KT_TRUE(receive());
     expect_received(&e, 3);
     actor_tell(&s, sys_ipc_reply_receive, port_s, 4, 4, 0);
-    KT_EQ(task_kill(e.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, e.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&e, -EINTR);
     KT_TRUE(actor_waits(&s));
@@ -310,14 +310,14 @@ KTEST(ipc, a_ready_receiver_is_passed_over)
     port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
     KT_TRUE(!receive());
     actor_tell(&c, sys_ipc_call, port_c, 1, 1, 0);
-    KT_EQ(task_kill(s.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, s.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&s, -EINTR);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     KT_TRUE(actor_do(&d, sys_ipc_receive, port_d, 0, 0));
     KT_EQ(d.actor_out[0], c.actor_pid);
     KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
-    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, d.actor_pid, SIGKILL), 0);
     KT_EQ(ipc_notify(d.actor_task->task_ipc.ipc_port, 1), 0);
     actor_settle();
     expect_back(&d, -EINTR);

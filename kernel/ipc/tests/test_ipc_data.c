@@ -495,7 +495,7 @@ static timer_tick_t tick; /* what the clock does otherwise */
 static void kill_if_pinned(void)
 {
     if (c.actor_task->task_ipc.ipc_state == IPC_TRANSFER)
-        hit = task_kill(c.actor_pid, SIGKILL) == 0;
+        hit = task_kill(NULL, c.actor_pid, SIGKILL) == 0;
     if (tick != NULL)
         tick();
 }
@@ -526,6 +526,7 @@ static void kill_in_transfer(bool in_reply)
 
 KTEST(ipc_data, killed_while_its_bytes_are_read)
 {
+    KT_NEEDS_TICKS_ANYWHERE();
     if (!begin())
         return;
     kill_in_transfer(false);
@@ -534,6 +535,7 @@ KTEST(ipc_data, killed_while_its_bytes_are_read)
 
 KTEST(ipc_data, killed_while_its_reply_is_written)
 {
+    KT_NEEDS_TICKS_ANYWHERE();
     if (!begin())
         return;
     kill_in_transfer(true);

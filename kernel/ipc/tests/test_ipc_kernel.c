@@ -14,7 +14,6 @@
 static struct {
     uint32_t words[4];
     struct ipc_buffer buffer;
-    unsigned flags;
     uint32_t timeout_ms;
     bool received;
 } k;
@@ -30,8 +29,7 @@ static int32_t kernel_call(uint32_t handle, uint32_t tag, uint32_t word)
     k.words[0] = tag;
     for (unsigned i = 0; i < 3; i++)
         k.words[i + 1] = word * 10 + i;
-    return ipc_call_kernel(port, k.words, &k.buffer, k.flags, k.timeout_ms,
-                           &k.received);
+    return ipc_call_kernel(port, k.words, &k.buffer, k.timeout_ms, &k.received);
 }
 
 static bool kcall(uint32_t tag)
@@ -39,7 +37,7 @@ static bool kcall(uint32_t tag)
     return actor_do(&c, kernel_call, port_c, tag, 4);
 }
 
-static bool begin_kernel(unsigned flags, uint32_t timeout_ms)
+static bool begin_kernel(uint32_t timeout_ms)
 {
     k.buffer = (struct ipc_buffer){
         .ipc_send = sent,
@@ -47,7 +45,6 @@ static bool begin_kernel(unsigned flags, uint32_t timeout_ms)
         .ipc_receive = came,
         .ipc_receive_max = sizeof(came),
     };
-    k.flags = flags;
     k.timeout_ms = timeout_ms;
     k.received = false;
     memset(came, 0, sizeof(came));
@@ -88,7 +85,7 @@ static void expect_kernel_reply(uint32_t tag)
 
 KTEST(ipc_kernel, words_there_and_back)
 {
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     for (unsigned first = 0; first < 2; first++) {
         if (first)
@@ -104,9 +101,9 @@ KTEST(ipc_kernel, words_there_and_back)
 }
 
 /* The server's bytes are in its own memory, the client's in the kernel's. */
-static void bytes_with(unsigned flags, uint32_t timeout_ms)
+static void bytes_with(uint32_t timeout_ms)
 {
-    if (!begin_kernel(flags, timeout_ms))
+    if (!begin_kernel(timeout_ms))
         return;
     actor_buffer(&s, 5, 100, 0);
     memcpy(actor_memory(&s, ACTOR_SEND), "reply", 5);
@@ -124,9 +121,8 @@ static void bytes_with(unsigned flags, uint32_t timeout_ms)
 
 KTEST(ipc_kernel, bytes_of_the_kernel)
 {
-    bytes_with(0, 0);
-    bytes_with(0, PATIENCE_MS);
-    bytes_with(IPC_PATIENT, 0);
+    bytes_with(0);
+    bytes_with(PATIENCE_MS);
 }
 
 /* A program's own call still cannot name the kernel's memory. */
@@ -134,7 +130,7 @@ KTEST(ipc_kernel, not_for_programs)
 {
     struct ipc_buffer *b;
 
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     b = actor_buffer(&c, 4, 4, 0);
     b->ipc_send = sent;
@@ -148,7 +144,7 @@ KTEST(ipc_kernel, no_handle_comes)
 {
     uint32_t used;
 
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     used = c.actor_task->task_handles->table_used;
     actor_buffer(&s, 1, 100, (int)port_s);
@@ -165,7 +161,7 @@ KTEST(ipc_kernel, no_handle_comes)
 /* More bytes than there is room for. */
 KTEST(ipc_kernel, no_more_than_fits)
 {
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     actor_buffer(&s, sizeof(came) + 1, 100, 0);
     KT_TRUE(!kcall(1));
@@ -181,7 +177,7 @@ KTEST(ipc_kernel, no_more_than_fits)
 
 KTEST(ipc_kernel, a_kill_ends_it)
 {
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     KT_TRUE(!kcall(1));
     actor_kill(&c);
@@ -189,27 +185,6 @@ KTEST(ipc_kernel, a_kill_ends_it)
     KT_TRUE(!k.received);
     KT_TRUE(kcall(1));
     expect_kernel_back(-EINTR);
-    end_both();
-}
-
-/* Killed before, while it queues, and while the server has it. */
-KTEST(ipc_kernel, unless_it_is_patient)
-{
-    if (!begin_kernel(IPC_PATIENT, 0))
-        return;
-    KT_TRUE(!kcall(1));
-    actor_kill(&c);
-    KT_TRUE(actor_waits(&c));
-    KT_TRUE(receive());
-    expect_call(1);
-    KT_EQ(reply(&c, 8), 0);
-    expect_kernel_reply(8);
-    KT_TRUE(!kcall(2 | IPC_DATA));
-    actor_buffer(&s, 0, 100, 0);
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
-    KT_TRUE(actor_waits(&c));
-    KT_EQ(reply(&c, 9), 0);
-    expect_kernel_reply(9);
     end_both();
 }
 
@@ -221,7 +196,7 @@ static void let_time_pass(void)
 
 KTEST(ipc_kernel, time_ends_it_in_the_queue)
 {
-    if (!begin_kernel(0, PATIENCE_MS))
+    if (!begin_kernel(PATIENCE_MS))
         return;
     KT_TRUE(!kcall(1));
     let_time_pass();
@@ -234,17 +209,21 @@ KTEST(ipc_kernel, time_ends_it_in_the_queue)
 /* Its time-out is paused while it is pinned, and continues afterwards. */
 KTEST(ipc_kernel, time_can_stand_still)
 {
-    if (!begin_kernel(0, PATIENCE_MS))
+    uint64_t end;
+
+    if (!begin_kernel(PATIENCE_MS))
         return;
     KT_TRUE(!kcall(1));
     spin_lock(&sched_lock);
-    KT_TRUE(sched_timer_pause(c.actor_task));
-    KT_TRUE(!sched_timer_pause(c.actor_task));
+    end = c.actor_task->task_timeout.timeout_ms;
+    KT_NE(end, 0);
+    timeout_clear(&c.actor_task->task_timeout);
     spin_unlock(&sched_lock);
     let_time_pass();
     KT_TRUE(actor_waits(&c));
     spin_lock(&sched_lock);
-    sched_timer_resume(c.actor_task);
+    timeout_set(&c.actor_task->task_timeout, end,
+                c.actor_task->task_timeout.timeout_fire);
     spin_unlock(&sched_lock);
     let_time_pass();
     expect_kernel_back(-ETIMEDOUT);
@@ -254,7 +233,7 @@ KTEST(ipc_kernel, time_can_stand_still)
 /* With bytes: the time-out is paused while they are copied, and continues. */
 KTEST(ipc_kernel, time_ends_it_at_the_server)
 {
-    if (!begin_kernel(0, PATIENCE_MS))
+    if (!begin_kernel(PATIENCE_MS))
         return;
     actor_buffer(&s, 0, 100, 0);
     KT_TRUE(!kcall(1 | IPC_DATA));
@@ -269,7 +248,7 @@ KTEST(ipc_kernel, time_ends_it_at_the_server)
 
 KTEST(ipc_kernel, the_server_dies)
 {
-    if (!begin_kernel(0, 0))
+    if (!begin_kernel(0))
         return;
     KT_TRUE(!kcall(1));
     KT_TRUE(receive());

@@ -8,6 +8,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/task/grant.h"
 #include "kernel/ipc/tests/ipc_cast.h"
+#include "kernel/x86/idt.h"
 #include "kernel/x86/io.h"
 
 /* ---- notifications ------------------------------------------------------ */
@@ -131,7 +132,7 @@ KTEST(ipc, a_ready_member_opens_a_circle)
     to_d = actor_share(&d, actor_port(&d), &s, 0);
     call(&d, port_d, 1);
     actor_tell(&s, sys_ipc_call, to_d, 2, 2, 0);
-    KT_EQ(task_kill(d.actor_pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, d.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&d, -EINTR);
     KT_TRUE(actor_waits(&s));
@@ -139,6 +140,32 @@ KTEST(ipc, a_ready_member_opens_a_circle)
     expect_back(&s, -EPIPE);
     actor_end(&c);
     actor_end(&s);
+}
+
+static pid_t server_of_c;
+
+static void look_at_c(void)
+{
+    struct ipc_edge edge;
+
+    server_of_c = -1;
+    if (ipc_edges(&edge, 1) == 1 && edge.edge_task == c.actor_pid)
+        server_of_c = edge.edge_server;
+}
+
+/* A killed caller may already run, on another processor. */
+KTEST(ipc, a_running_member_opens_a_circle)
+{
+    if (!begin(1))
+        return;
+    KT_TRUE(!call(&c, port_c, 1));
+    look_at_c();
+    KT_EQ(server_of_c, s.actor_pid);
+    actor_run_elsewhere(&c, look_at_c);
+    KT_EQ(server_of_c, 0);
+    actor_end(&s);
+    expect_back(&c, -EPIPE);
+    actor_end(&c);
 }
 
 /* c has taken over the port that s made. */
@@ -220,6 +247,9 @@ KTEST(ipc, names)
     KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s + 1, 0),
           -EBADF);
     KT_EQ(actor_result(&s, sys_name_server, 2, port_s, 0), -EINVAL);
+    KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s, 0),
+          -EPERM);
+    s.actor_task->task_privileged = true;
     KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s, 0), 0);
     KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s, 0), 0);
     KT_GE(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), 0);
@@ -234,6 +264,7 @@ KTEST(ipc, names)
     actor_end(&d);
     KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), -ENOENT);
     KT_EQ(actor_result(&s, actor_close, port_s, 0, 0), 0);
+    c.actor_task->task_privileged = true;
     KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_SET, port_c, 0),
           -EPIPE);
     actor_end(&c);
@@ -316,10 +347,30 @@ KTEST(ipc, an_interrupt_is_a_notification)
     take_back(&c, h);
 }
 
+/* The interrupt is on its way to the port, on another processor, when the port
+ * dies. */
+KTEST(ipc, an_interrupt_comes_after_its_port_died)
+{
+    struct trapframe tf = {.vector = PIC_VECTOR + FREE_LINE};
+    void (*handler)(struct trapframe *);
+    struct grant *g;
+
+    if (!begin(0))
+        return;
+    g = grant_lines(&s);
+    KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), 0);
+    handler = (void (*)(struct trapframe *))irq_handler(FREE_LINE);
+    take_back(&s, g);
+    KT_EQ(irq_handler(FREE_LINE), 0);
+    handler(&tf);
+    KT_TRUE(line_masked());
+}
+
 /* ---- snapshots ---------------------------------------------------------- */
 
 KTEST(ipc, snapshots_for_the_shell)
 {
+    struct port *port = NULL;
     struct port_stat stat;
     struct ipc_edge edge[3];
 
@@ -329,7 +380,6 @@ KTEST(ipc, snapshots_for_the_shell)
     KT_TRUE(receive());
     call(&d, port_d, 2);
     KT_EQ(actor_result(&s, sys_notify, port_s, 6, 0), 0);
-    KT_EQ(port_stats(0, &stat, 0), 0);
     KT_EQ(ipc_edges(edge, 1), 1);
     KT_REQUIRE(ipc_edges(edge, 3) >= 2);
     KT_EQ(edge[0].edge_task, c.actor_pid);
@@ -338,7 +388,11 @@ KTEST(ipc, snapshots_for_the_shell)
     KT_EQ(edge[1].edge_task, d.actor_pid);
     KT_EQ(edge[1].edge_server, s.actor_pid);
     KT_EQ(edge[1].edge_state, IPC_QUEUED);
-    KT_REQUIRE(port_stats(edge[0].edge_port - 1, &stat, 1) == 1);
+    while ((port = port_walk(port, &stat)) != NULL &&
+           stat.stat_number != edge[0].edge_port)
+        ;
+    KT_REQUIRE(port != NULL);
+    object_put(&port->port_object);
     KT_EQ(stat.stat_number, edge[1].edge_port);
     KT_EQ(stat.stat_refs, 3);
     KT_EQ(stat.stat_holders, 1);

@@ -4,13 +4,14 @@
  */
 #include "kernel/shell/tests/shell_test.h"
 #include "drivers/console.h"
+#include "kernel/fs/tests/fs_test.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 
-static char history[KIB(16) + 1]; /* of the console */
+static char *const history = fs_test_bytes; /* of the console */
 
-const char *shell_test_said = history;
+const char *shell_test_said = fs_test_bytes;
 
 int shell_test_run(const char *line)
 {
@@ -26,7 +27,7 @@ int shell_test_run(const char *line)
     strlcpy(copy, line, sizeof(copy));
     result = shell_execute(copy);
     while ((n = console_history(used, history + used,
-                                sizeof(history) - 1 - used)) > 0)
+                                sizeof(fs_test_bytes) - 1 - used)) > 0)
         used += n;
     history[used] = '\0';
     shell_test_said = strstr(history, mark);

@@ -33,6 +33,34 @@ static unsigned times(const char *text)
                     (unsigned)(n));                                            \
     } while (0)
 
+/* ---- programs on other processors --------------------------------------- */
+
+static char typed[32];
+
+static void run_typed(void)
+{
+    shell_test_run(typed);
+}
+
+/* Its pages and handles may change while the command looks. */
+KTEST(shell_task, a_running_program_is_not_looked_into)
+{
+    if (!begin(0))
+        return;
+    KT_TRUE(actor_memory(&s, ACTOR_BUFFER) != NULL);
+    snprintf(typed, sizeof(typed), "whatis 0x%x", ACTOR_BUFFER);
+    run_typed();
+    KT_SAID(1, "of task %d (server)", (int)s.actor_pid);
+    actor_run_elsewhere(&s, run_typed);
+    KT_SAID(0, "of task %d (server)", (int)s.actor_pid);
+    snprintf(typed, sizeof(typed), "files %d", (int)s.actor_pid);
+    run_typed();
+    KT_SAID(1, " receive ");
+    actor_run_elsewhere(&s, run_typed);
+    KT_SAID(0, " receive ");
+    actor_end(&s);
+}
+
 /* ---- ipc ---------------------------------------------------------------- */
 
 /* The number of the port of a handle. */

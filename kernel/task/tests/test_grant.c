@@ -349,7 +349,7 @@ static pid_t spawn(struct process_start start, bool *privileged)
     if (start.start_grant != NULL)
         KT_TRUE(start.start_grant->grant_in_force);
     expect_sound();
-    KT_EQ(task_kill(pid, SIGKILL), 0);
+    KT_EQ(task_kill(NULL, pid, SIGKILL), 0);
     KT_EQ(task_wait(pid, &status, 0), pid);
     KT_EQ(WTERMSIG(status), SIGKILL);
     return pid;
@@ -371,7 +371,7 @@ KTEST(grant, privilege_at_the_start)
         pid_t pid = spawn(
             (struct process_start){.start_path = cases[i].path,
                                    .start_privileged = cases[i].privileged,
-                                   .start_session = cases[i].session},
+                                   .start_init = cases[i].session},
             &had);
 
         KT_GE(pid, 1);

@@ -18,21 +18,22 @@ static void release(struct object *o)
     seen.released++;
 }
 
-static void opened(struct object *o, uint32_t flags)
+static void note_open(struct object *o, uint32_t flags)
 {
     (void)o;
     seen.opened++;
     seen.flags = flags;
 }
 
-static void closed(struct object *o, uint32_t flags)
+static void note_close(struct object *o, uint32_t flags)
 {
     (void)o;
     seen.closed++;
     seen.flags = flags;
 }
 
-static const struct object_type counted = {"counted", release, opened, closed};
+static const struct object_type counted = {"counted", release, note_open,
+                                           note_close};
 static const struct object_type plain = {"plain", release, NULL, NULL};
 
 static void destroy(void *table)

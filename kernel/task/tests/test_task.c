@@ -6,6 +6,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/ktest.h"
+#include "kernel/task/sched_impl.h"
 #include "kernel/task/sync.h"
 #include "drivers/pit.h"
 #include "mm/kmem_impl.h"
@@ -119,6 +120,72 @@ KTEST(task, a_name_is_printable)
     KT_TRUE(strcmp(st.stat_name, "a?b?[2J") == 0);
     KT_TRUE(join(1));
 }
+
+/* ---- pids --------------------------------------------------------------- */
+
+static struct wait_queue held = WAIT_QUEUE_INIT(held, "held");
+
+static void be_held(void *unused)
+{
+    (void)unused;
+    spin_lock(&sched_lock);
+    wait_queue_block(&held, false, 0);
+    spin_unlock(&sched_lock);
+}
+
+static void release_held(void *unused)
+{
+    (void)unused;
+    wait_queue_wake_all(&held);
+    join_all(NULL);
+}
+
+static void set_last(uint32_t pid)
+{
+    spin_lock(&sched_lock);
+    pid_last = pid;
+    spin_unlock(&sched_lock);
+}
+
+static uint32_t start_held(void)
+{
+    struct task *t = task_create("held", be_held, NULL, PRIORITY_KERNEL);
+
+    KT_REQUIRE(t != NULL);
+    sched_yield();
+    return (uint32_t)t->task_pid;
+}
+
+/* After the highest pid come low ones again, but none that a task or a group
+ * has. */
+KTEST(task, pids_start_again)
+{
+    uint32_t before = pid_last;
+    uint32_t pid[3], again;
+
+    ktest_undo(release_held, NULL);
+    set_last(pid_limit - 4);
+    for (uint32_t i = 0; i < 3; i++) {
+        pid[i] = start_held();
+        KT_EQ(pid[i], pid_limit - 3 + i);
+    }
+    again = start_held();
+    KT_LE(again, before);
+    KT_GE(again, 1);
+    spin_lock(&sched_lock);
+    KT_TRUE(task_find((pid_t)pid[2]) != NULL);
+    KT_TRUE(task_find((pid_t)again) != NULL);
+    task_set_group(task_find((pid_t)again), (pid_t)pid_limit - 4);
+    spin_unlock(&sched_lock);
+    VERIFY();
+    set_last(pid_limit - 5); /* the next are a group's, and three tasks' */
+    KT_LE(start_held(), before);
+    VERIFY();
+    release_held(NULL);
+    set_last(before);
+}
+
+/* ---- the scheduler ------------------------------------------------------ */
 
 static volatile bool stop_spinning;
 static volatile uint32_t spins[2];
@@ -248,11 +315,11 @@ KTEST(task, orphans_are_taken_in)
 
 KTEST(task, kernel_tasks_cannot_be_killed)
 {
-    KT_EQ(task_kill(1, SIGKILL), -EPERM);
-    KT_EQ(task_kill(1, 0), -EPERM);
-    KT_EQ(task_kill(30000, SIGKILL), -ESRCH);
-    KT_EQ(task_kill(1, SIG_MAX + 1), -EINVAL);
-    KT_EQ(task_kill(0, SIGKILL), -EINVAL);
+    KT_EQ(task_kill(NULL, 1, SIGKILL), -EPERM);
+    KT_EQ(task_kill(NULL, 1, 0), -EPERM);
+    KT_EQ(task_kill(NULL, 30000, SIGKILL), -ESRCH);
+    KT_EQ(task_kill(NULL, 1, SIG_MAX + 1), -EINVAL);
+    KT_EQ(task_kill(NULL, 0, SIGKILL), -EINVAL);
 }
 
 /* As a process that exits, after its address space is freed. */
@@ -261,7 +328,7 @@ static void end_as_program(void *arg)
     pid_t self = task_self()->task_pid;
 
     task_self()->task_program = true;
-    *(int *)arg = task_kill(self, SIGTERM);
+    *(int *)arg = task_kill(NULL, self, SIGTERM);
 }
 
 KTEST(task, a_program_that_ends_can_be_killed)
@@ -331,6 +398,30 @@ KTEST(sync, a_mutex_that_is_held_cannot_be_taken)
     KT_TRUE(!mutex_try(&lock));
     KT_TRUE(lock.mutex_owner == task_self());
     lock.mutex_owner = NULL;
+}
+
+static void hold_for_long(void *arg)
+{
+    (void)arg;
+    mutex_lock(&lock);
+    sched_sleep_ms(KERNEL_PATIENCE_MS + 100);
+    mutex_unlock(&lock);
+}
+
+/* A program's wait is ended by a kill: usertests silent.any. */
+KTEST(sync, a_kernel_task_waits_for_a_limited_time)
+{
+    mutex_init(&lock, "test", MUTEX_RANK_FILE);
+    ktest_undo(join_all, NULL);
+    KT_REQUIRE(task_create("holder", hold_for_long, NULL, PRIORITY_KERNEL));
+    sched_yield();
+    KT_EQ(mutex_lock_killable(&lock), -EIO);
+    KT_TRUE(lock.mutex_owner != task_self());
+    KT_TRUE(list_empty(&lock.mutex_waiters.wait_tasks));
+    KT_TRUE(join(1));
+    KT_EQ(mutex_lock_killable(&lock), 0);
+    KT_TRUE(lock.mutex_owner == task_self());
+    mutex_unlock(&lock);
 }
 
 static unsigned tokens;
@@ -403,7 +494,7 @@ KTEST(sync, a_wait_may_time_out)
     KT_REQUIRE(task_create("w", wait_in_queue, &result[1], PRIORITY_KERNEL));
     sched_yield();
     VERIFY();
-    wait_queue_wake(&queue, 1);
+    wait_queue_wake(&queue);
     KT_TRUE(join(2));
     KT_EQ(result[0], 0);
     KT_EQ(result[1], -ETIMEDOUT);
@@ -446,24 +537,49 @@ static size_t failures(void)
     return (size_t)stat.stat_fails;
 }
 
-KTEST(kmem_sleep, S3_waits_until_pages_are_freed)
+/* Whether there is an eater, which waits. */
+static bool begin_to_eat(void)
 {
-    const struct kmem_supplier tap = {tap_get, tap_put, NULL};
+    static const struct kmem_supplier tap = {tap_get, tap_put, NULL};
 
     tap_open = false;
     fed = NULL;
     hungry = kmem_cache_create_from("hungry", 64, 0, NULL, NULL, &tap);
-    KT_REQUIRE(hungry != NULL);
-    KT_REQUIRE(task_create("eater", eat, NULL, PRIORITY_KERNEL) != NULL);
+    if (hungry == NULL ||
+        task_create("eater", eat, NULL, PRIORITY_KERNEL) == NULL)
+        return false;
     sched_sleep_ms(100);
-    KT_TRUE(fed == NULL);
-    KT_EQ(failures(), 0);
+    return fed == NULL && failures() == 0;
+}
+
+/* Pages return, which wakes the eater. */
+static void free_pages(void)
+{
+    kmem_free(kmem_alloc(HOARD * 2, KM_SLEEP), HOARD * 2);
+}
+
+KTEST(kmem_sleep, S3_waits_until_pages_are_freed)
+{
+    KT_REQUIRE(begin_to_eat());
     KT_TRUE(kmem_cache_alloc(hungry, KM_NOSLEEP) == NULL);
     KT_EQ(failures(), 1);
     tap_open = true;
-    kmem_free(kmem_alloc(HOARD * 2, KM_SLEEP), HOARD * 2); /* pages return */
+    free_pages();
     KT_TRUE(join(1));
     KT_TRUE(fed != NULL);
+    kmem_cache_free(hungry, fed);
+    KT_EQ(kmem_cache_destroy(hungry), 0);
+}
+
+/* As if mm_wake_waiters had looked before the eater was in the queue. */
+KTEST(kmem_sleep, a_lost_wake_up_only_delays)
+{
+    KT_REQUIRE(begin_to_eat());
+    tap_open = true;
+    sched_sleep_ms(100);
+    KT_TRUE(fed != NULL);
+    free_pages();
+    KT_TRUE(join(1));
     kmem_cache_free(hungry, fed);
     KT_EQ(kmem_cache_destroy(hungry), 0);
 }

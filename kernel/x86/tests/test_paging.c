@@ -87,7 +87,8 @@ KTEST(paging, data_can_be_written)
 
 KTEST(paging, stacks_have_guard_pages)
 {
-    const vaddr_t guards[] = {(vaddr_t)boot_stack_guard, gdt_fault_guard()};
+    const vaddr_t guards[] = {(vaddr_t)boot_stack_guard,
+                              gdt_fault_guard(&cpu_boot)};
 
     for (unsigned i = 0; i < ARRAY_SIZE(guards); i++) {
         KT_EQ(guards[i] & PAGE_MASK, 0);

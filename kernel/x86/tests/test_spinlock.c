@@ -64,6 +64,8 @@ KTEST(spinlock, lock_on_the_stack)
 #ifdef CONFIG_DEBUG
 KTEST(spinlock, ranks_ascend)
 {
+    uint32_t flags = irq_save(); /* spin_debug_in_order asks this processor */
+
     KT_TRUE(spin_debug_in_order(&outer));
     KT_TRUE(spin_debug_in_order(&inner));
     spin_lock(&outer);
@@ -76,17 +78,24 @@ KTEST(spinlock, ranks_ascend)
     KT_TRUE(spin_debug_in_order(&inner));
     spin_unlock(&outer);
     KT_TRUE(spin_debug_in_order(&outer));
+    irq_restore(flags);
 }
 
 KTEST(spinlock, held_by_this_processor)
 {
+    uint32_t flags;
+
     KT_TRUE(!spin_debug_held(&outer));
     spin_lock(&outer);
     KT_TRUE(spin_debug_held(&outer));
     KT_TRUE(!spin_debug_held(&inner));
     KT_EQ(cpu_self()->cpu_locks, 1);
+    KT_TRUE(outer.lock_owner == cpu_self());
     spin_unlock(&outer);
     KT_TRUE(!spin_debug_held(&outer));
+    KT_TRUE(outer.lock_owner == NULL);
+    flags = irq_save();
     KT_EQ(cpu_self()->cpu_locks, 0);
+    irq_restore(flags);
 }
 #endif

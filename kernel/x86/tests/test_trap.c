@@ -9,8 +9,12 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/tests/fault.h"
+#include "kernel/x86/tests/steps.h"
 #include "kernel/x86/gdt.h"
+#include "kernel/x86/idt.h"
 #include "kernel/x86/protect.h"
+
+bool trap_dispatch(struct trapframe *tf);
 
 static unsigned calls;
 static struct trapframe seen;
@@ -117,13 +121,68 @@ KTEST(trap, frames_of_programs)
     KT_TRUE(trap_from_user(&tf));
 }
 
-/* The kernel does not load GS: it may have a program's selector. */
+/* ---- lines whose handler goes ------------------------------------------ */
+
+#define FREE_LINE 5
+
+static unsigned at; /* the step before which the handler goes */
+static unsigned handled;
+
+static void handle_free_line(struct trapframe *tf UNUSED)
+{
+    handled++;
+}
+
+static void remove_handler(const struct trapframe *tf UNUSED, unsigned n)
+{
+    if (n == at)
+        irq_set_handler(FREE_LINE, NULL);
+}
+
+static void raise_free_line(void)
+{
+    struct trapframe tf = {.vector = TRAP_IRQ_BASE + FREE_LINE,
+                           .cs = GDT_KERNEL_CODE};
+
+    trap_dispatch(&tf);
+}
+
+/* Another processor removes it before each instruction of the dispatch. */
+KTEST(trap, a_handler_that_goes_is_called_or_not)
+{
+    if (!steps_work() || irq_taken(FREE_LINE))
+        return;
+    handled = 0;
+    at = 0;
+    do {
+        at++;
+        irq_set_handler(FREE_LINE, handle_free_line);
+    } while (steps_run(raise_free_line, remove_handler) >= at);
+    irq_set_handler(FREE_LINE, NULL);
+    KT_GE(handled, 2);
+    KT_LE(handled, at - 2);
+}
+
+/* The plain kernel does not load GS: it may have a program's selector. */
 static uint32_t read_gs(void)
 {
     uint32_t gs;
 
     __asm__ volatile("movl %%gs, %0" : "=r"(gs));
     return gs & 0xffff;
+}
+
+KTEST(trap, data_of_the_running_processor)
+{
+    uint32_t flags = irq_save();
+    const struct cpu *cpu = cpu_self();
+
+    KT_TRUE(cpu == &cpu_boot);
+    KT_TRUE(cpu_running() == cpu->cpu_task);
+    KT_TRUE(cpu_tss() == cpu->cpu_tss);
+    KT_TRUE(cpu->cpu_tss == cpu->cpu_segments->segments_tss);
+    KT_EQ(cpu->cpu_tss->ss0, GDT_KERNEL_DATA);
+    irq_restore(flags);
 }
 
 KTEST(trap, registers_of_the_caller)

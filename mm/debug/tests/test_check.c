@@ -74,6 +74,9 @@ static void check_layout(const char *letters, size_t size, size_t align)
     }
     KT_EQ((uintptr_t)test_obj[0] % MAX(align, (size_t)8), 0);
     KT_TRUE(cp->cache_chunk >= size + 2 * guard || sp->slab_chunks == 1);
+    if (!pages)
+        KT_EQ(cp->cache_chunk,
+              ROUND_UP(size + 2 * guard, MAX(align, (size_t)8)));
     if (pages)
         KT_EQ(((uintptr_t)test_obj[0] + ROUND_UP(size, MAX(align, (size_t)8))) %
                   PAGE_SIZE,
@@ -204,6 +207,19 @@ KTEST(kmem_debug, S50_poison_without_a_constructor)
     test_destroy(cp);
 }
 
+/* The rest of a class's buffer is poison, too, if it is no redzone. */
+KTEST(kmem_debug, S50_poison_after_a_request)
+{
+    struct kmem_cache *cp = kmem_size_class(13);
+    void *obj;
+
+    test_switch(cp, "P");
+    obj = kmem_alloc(13, KM_SLEEP);
+    KT_TRUE(all_words(obj, cp->cache_size, KMEM_UNINIT));
+    kmem_free(obj, 13);
+    test_switch(cp, "");
+}
+
 /* Without poison objects stay constructed between uses, as without modes. */
 KTEST(kmem_debug, S5_redzones_leave_objects_constructed)
 {
@@ -225,6 +241,39 @@ KTEST(kmem_debug, S5_redzones_leave_objects_constructed)
     KT_EQ(test_dtors, n);
     KT_EQ(test_bad, 0);
 }
+
+/* ---- growing, failing --------------------------------------------------- */
+
+#ifdef MM_HOST
+KTEST(kmem_debug, a_debugged_cache_resizes_its_hash_table)
+{
+    struct kmem_cache *cp = test_debug("F", 600, 0, false);
+
+    for (size_t i = 0; i < 4 * KMEM_HASH_INITIAL; i++) {
+        test_alloc(cp, i, i + 1);
+        KT_EQ(cp->cache_hash_mask + 1,
+              kmem_hash_want(cp->cache_hash_mask + 1,
+                             cp->cache_slabs * cp->cache_slab_chunks));
+    }
+    KT_GE(cp->cache_hash_mask + 1, 2 * KMEM_HASH_INITIAL);
+    TEST_VERIFY(cp);
+    test_free(cp, 0, 4 * KMEM_HASH_INITIAL);
+    test_destroy(cp);
+}
+
+/* Between two settings of failures a cache can have the flag without a hook. */
+KTEST(kmem_debug, nothing_fails_without_a_hook)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_fail", 40, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    cp->cache_flags |= KMF_FAIL;
+    test_alloc(cp, 0, 1);
+    cp->cache_flags &= ~KMF_FAIL;
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
+#endif
 
 /* ---- patterns ----------------------------------------------------------- */
 

@@ -127,9 +127,11 @@ static void modified(const char *letters, size_t size, size_t offset,
                      uint8_t value)
 {
     struct kmem_cache *cp = test_debug(letters, size, 0, false);
+    size_t word = MIN(size - (offset & ~3ul), (size_t)4);
     const char *where;
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
     void *other = NULL;
+    uint32_t found = 0;
     uint8_t saved;
 
     kmem_cache_free(cp, obj);
@@ -146,6 +148,9 @@ static void modified(const char *letters, size_t size, size_t offset,
     expect_place(cp, obj, (long)(offset & ~3ul));
     KT_TRUE(kmem_last_error.error_at == obj + offset);
     KT_EQ(kmem_last_error.error_expected, KMEM_FREED);
+    memcpy(&found, obj + (offset & ~3ul), word);
+    KT_EQ(kmem_last_error.error_found, found);
+    KT_EQ(cp->cache_slabs, 1);
     KT_EQ(obj[offset], value);
     TEST_VERIFY(cp);
     KT_EQ(kmem_inuse(cp), 2);
@@ -201,6 +206,7 @@ static void overrun(const char *letters, size_t size, long offset,
         TEST_VERIFY(cp);
         TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
         TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(other, obj));
+        TEST_SAYS(host_printed, "it does not say that its buffer is allocated");
         test_accept_damage(cp, obj);
     }
     test_destroy(other);
@@ -358,13 +364,34 @@ KTEST(kmem_debug, S57_freed_with_the_wrong_size)
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_free(named, 100));
     TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, plain));
     TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 5000));
+    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(plain, 1));
+    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(cp, plain));
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_free((char *)obj + 8, 100));
     TEST_NO_ERROR(kmem_free(plain, 200));
     TEST_NO_ERROR(kmem_free(obj, 100));
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_free(obj, 100));
     KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
     TEST_NO_ERROR(kmem_free(NULL, 0));
     kmem_cache_free(other, named);
     test_destroy(other);
     test_switch(cp, "");
+}
+
+/* While another class is in a mode, addresses that are no buffers: outside of
+ * memory, and the hash table of the class itself. */
+KTEST(kmem_debug, S57_freed_addresses_while_a_class_is_debugged)
+{
+    struct kmem_cache *cp = kmem_size_class(1000);
+    void *obj = kmem_alloc(1000, KM_SLEEP);
+    int local;
+
+    test_switch(kmem_size_class(100), "F");
+    KT_TRUE(virt_to_page(cp->cache_hash)->page_owner == cp);
+    TEST_ERROR(KMEM_ERROR_STACK, kmem_free(&local, 1000));
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_free(cp->cache_hash, 1000));
+    KT_EQ(kmem_last_error.error_size_free, 1000);
+    kmem_free(obj, 1000);
+    test_switch(kmem_size_class(100), "");
 }
 
 /* kmem_alloc and kmem_free of all sizes while some classes are debugged. */
@@ -410,6 +437,7 @@ KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
 /* leak_destroy: each object with its last owner, and nothing else changes. */
 KTEST(kmem_debug, S8_destroy_names_allocated_objects)
 {
+    static const uintptr_t stack[] = {0x1234};
     struct kmem_cache *cp = test_debug("U", 40, 0, false);
     struct kmem_buf_stat b;
     char text[64];
@@ -433,6 +461,17 @@ KTEST(kmem_debug, S8_destroy_names_allocated_objects)
     TEST_SAYS(host_printed, "8 objects are allocated");
     KT_TRUE(strstr(host_printed, "more") == NULL);
     test_free(cp, 0, 8);
+    for (host_stack_depth = 0; host_stack_depth <= 1; host_stack_depth++) {
+        host_stack = stack;
+        test_alloc(cp, 0, 1);
+        host_stack = NULL;
+        host_print_clear();
+        KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
+        snprintf(text, sizeof(text), "allocated: %p%s\n", test_obj[0],
+                 host_stack_depth == 0 ? "" : ", by 1234, task 1 (one)");
+        TEST_SAYS(host_printed, text);
+        test_free(cp, 0, 1);
+    }
     test_destroy(cp);
     cp = test_debug("F", 40, 0, false);
     test_alloc(cp, 0, 1);

@@ -92,6 +92,27 @@ KTEST(kmem_debug, switching_with_allocated_objects_is_refused)
     test_destroy(cp);
 }
 
+/* The other errors have no numbers. */
+KTEST(kmem_debug, refused_modes_have_a_reason)
+{
+    static const struct {
+        int error;
+        const char *why;
+    } reasons[] = {
+        {-KMEM_EPERM, "one of the allocator's own caches: only T is possible"},
+        {-KMEM_EINVAL, "its pages cannot be unmapped: no S and no G"},
+        {-KMEM_EAGAIN, "it is growing or being reaped; try again"},
+        {-KMEM_ENOMEM, "there is no memory"},
+    };
+    char text[128];
+
+    for (size_t i = 0; i < ARRAY_SIZE(reasons); i++)
+        KT_EQ(strcmp(kmem_debug_set_error(kmem_slab_cache, KMF_CHECK,
+                                          reasons[i].error, text, sizeof(text)),
+                     reasons[i].why),
+              0);
+}
+
 /* Modes that are set already, or T alone, need no other layout: slabs stay,
  * objects may be allocated. */
 KTEST(kmem_debug, switching_to_the_same_layout_keeps_the_slabs)
@@ -176,6 +197,37 @@ KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
     KT_EQ(kmem_class_max, KMEM_MAXBUF);
 }
 
+/* Objects are large only because of the word that those with a constructor, or
+ * with a destructor, need, or because of their alignment. */
+KTEST(kmem_debug, S59_only_large_objects_have_a_hash_table)
+{
+    static const struct {
+        size_t size;
+        size_t align;
+        kmem_ctor_t *ctor;
+        kmem_dtor_t *dtor;
+        bool large;
+    } kinds[] = {
+        {KMEM_LARGE_MIN - 8, 0, test_ctor, NULL, true},
+        {KMEM_LARGE_MIN - 8, 0, NULL, test_ctor, true},
+        {100, KMEM_LARGE_MIN, NULL, NULL, true},
+        {KMEM_LARGE_MIN - 8, 0, NULL, NULL, false},
+    };
+
+    for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+        struct kmem_cache *cp =
+            kmem_cache_create("t_switch", kinds[i].size, kinds[i].align,
+                              kinds[i].ctor, kinds[i].dtor);
+
+        KT_REQUIRE(cp != NULL);
+        test_switch(cp, "F");
+        test_switch(cp, "");
+        KT_EQ(cp->cache_hash != NULL, kinds[i].large);
+        TEST_VERIFY(cp);
+        test_destroy(cp);
+    }
+}
+
 KTEST(kmem_debug, modes_and_least_colour_in_a_snapshot)
 {
     struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
@@ -248,8 +300,9 @@ KTEST(kmem_debug, switching_frees_a_large_hash_table)
     test_destroy(cp);
 }
 
-/* The first audited cache gets the log's pages, no other does; what they
- * contained before is no transaction. */
+/* The first audited cache gets the log's pages, no other does, and none that is
+ * in other modes; what they contained before is no transaction. The log has
+ * four pages or more. */
 KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
 {
     struct kmem_cache *cp = kmem_cache_create("t_switch", 40, 0, NULL, NULL);
@@ -263,7 +316,11 @@ KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
     pages = buddy_free_pages();
     kmem_debug_init();
     KT_EQ(buddy_free_pages(), pages);
-    host_charge_limit = host_charged;
+    test_switch(cp, "FPZ");
+    test_switch(cp, "");
+    KT_GE(buddy_free_pages(), pages - 10);
+    pages = buddy_free_pages();
+    host_charge_limit = host_charged + 3;
     KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
     KT_EQ(buddy_free_pages(), pages);
     host_charge_limit = SIZE_MAX;
@@ -415,7 +472,7 @@ KTEST(kmem_debug, modes_at_boot)
     struct kmem_cache *cp[5];
 
     test_supply_init(&s, 10);
-    kmem_debug_boot(test_modes("FZSG"), "t_b,t_c,t_s");
+    kmem_debug_boot(test_modes("FZSG"), "t_ab,t_b,t_c,t_s");
     cp[0] = kmem_cache_create("t_a", 40, 0, NULL, NULL);
     cp[1] = kmem_cache_create("t_b", 40, 0, NULL, NULL);
     cp[2] = kmem_cache_create("t_c", 40, 0, NULL, NULL);

@@ -1,8 +1,10 @@
 /*
- * The report (S-56), the transaction log and the rings of rare events (S-48),
- * injected failures, and kmem_verify at every N-th operation.
+ * The report of an error (S-56), and the record and the event that say the
+ * same.
  */
 #include "mm/debug/tests/debug_test.h"
+
+#include <stdarg.h>
 
 #ifdef MM_HOST
 
@@ -184,6 +186,11 @@ KTEST(kmem_debug, S56_offsets_before_the_start)
     struct kmem_cache *cp = test_debug("Z", 48, 0, false);
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
+    obj[-1] = 0x61;
+    TEST_ERROR(KMEM_ERROR_START, kmem_cache_free(cp, obj));
+    TEST_SAYS(host_printed, "offset -0x1 (0xbb replaced by 0x61)");
+    test_accept_damage(cp, obj);
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
     obj[-3] = 0x61;
     TEST_ERROR(KMEM_ERROR_START, kmem_cache_free(cp, obj));
     TEST_SAYS(TEST_SAYS(host_printed, "buffer written before its start\n"),
@@ -244,6 +251,28 @@ KTEST(kmem_debug, S57_the_record_for_tools)
     test_destroy(cp);
 }
 
+/* The cache that a buffer is freed to is not its owner, the address not its
+ * start. */
+KTEST(kmem_debug, S57_the_event_for_tools)
+{
+    struct kmem_cache *cp = test_debug("F", 48, 0, false);
+    struct kmem_cache *other = kmem_cache_create("t_other", 48, 0, NULL, NULL);
+    KT_REQUIRE(other != NULL);
+    char *obj = kmem_cache_alloc(other, KM_SLEEP);
+    char text[200];
+
+    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
+    snprintf(text, sizeof(text),
+             "{\"event\":\"kmem_error\",\"kind\":\"interior\","
+             "\"cache\":\"t_debug\",\"owner\":\"t_other\",\"buf\":%lu,"
+             "\"base\":%lu,\"at\":0,\"offset\":4,",
+             (unsigned long)(obj + 4), (unsigned long)obj);
+    KT_EQ(strncmp(host_events, text, strlen(text)), 0);
+    kmem_cache_free(other, obj);
+    test_destroy(other);
+    test_destroy(cp);
+}
+
 KTEST(kmem_debug, errors_have_names_and_titles)
 {
     for (int k = 0; k < KMEM_ERRORS; k++) {
@@ -254,282 +283,221 @@ KTEST(kmem_debug, errors_have_names_and_titles)
     }
 }
 
-/* ---- 6.1: the log ------------------------------------------------------- */
+/* ---- whole reports ------------------------------------------------------ */
 
-/* Follows the transactions of a buffer back; returns how many are kept. */
-static size_t chain(struct kmem_cache *cp, const void *buf)
+static const uintptr_t stack[] = {0x1111, 0x2222};
+
+/* All that was printed is this; `found`: and then the task that found it. */
+static void PRINTF_LIKE(2, 3) is_report(bool found, const char *fmt, ...)
 {
-    uint32_t seq = test_bufctl(cp, buf)->bufctl_log;
-    struct kmem_log_entry e;
-    uint64_t last = UINT64_MAX;
-    enum kmem_op op = KMEM_OP_FREE;
-    size_t n = 0;
+    char text[1024] = "\nkernel memory allocator: ";
+    size_t n = strlen(text);
+    const char *at;
+    va_list ap;
 
-    for (; kmem_log_get(seq, &e); n++, seq = e.log_prev) {
-        KT_TRUE(e.log_seq == seq && e.log_buf == buf && e.log_cache == cp);
-        KT_TRUE(e.log_prev < seq && e.log_trans.trans_us < last);
-        KT_TRUE(kmem_log_at(seq) != NULL && e.log_trans.trans_depth > 0);
-        KT_TRUE(n == 0 || e.log_op != op);
-        KT_EQ(e.log_size, e.log_op == KMEM_OP_ALLOC ? 48 : 0);
-        KT_EQ(strcmp(kmem_log_name(&e), "t_debug"), 0);
-        last = e.log_trans.trans_us;
-        op = e.log_op;
-    }
-    return n;
+    va_start(ap, fmt);
+    vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+    va_end(ap);
+    at = says_exactly(host_printed, text);
+    if (found)
+        at = says_exactly(at, "found by thread=1 (one):\n1111\n2222\n");
+    KT_EQ(*at, '\0');
 }
 
-static void pairs(struct kmem_cache *cp, size_t n)
+/* Nothing is known of the buffer but its cache. */
+KTEST(kmem_debug, S56_report_without_modes)
 {
-    while (n-- != 0)
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-}
-
-KTEST(kmem_debug, S48_log_of_a_buffer_and_its_overwriting)
-{
-    struct kmem_cache *cp = test_debug("U", 48, 0, false);
-    void *held = kmem_cache_alloc(cp, KM_SLEEP);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    uint32_t seq;
-    size_t n;
-
-    kmem_cache_free(cp, obj);
-    pairs(cp, 20);
-    KT_EQ(chain(cp, obj), 42);
-    KT_EQ(chain(cp, held), 1);
-    seq = kmem_log_last();
-    KT_EQ(test_bufctl(cp, obj)->bufctl_log, seq);
-    while (kmem_log_kept() == kmem_log_last())
-        pairs(cp, 1);
-    n = chain(cp, obj);
-    KT_TRUE(n <= kmem_log_kept() && n + 2 >= kmem_log_kept());
-    KT_EQ(kmem_log_kept(), n + (chain(cp, held) != 0));
-    pairs(cp, kmem_log_kept());
-    KT_EQ(chain(cp, held), 0);
-    KT_EQ(chain(cp, obj), kmem_log_kept());
-    KT_TRUE(kmem_log_at(seq) == NULL && kmem_log_at(0) == NULL);
-    KT_TRUE(kmem_log_at(kmem_log_last() + 1) == NULL);
-    kmem_cache_free(cp, held);
-    test_destroy(cp);
-}
-
-KTEST(kmem_debug, S48_log_stops_at_an_error)
-{
-    struct kmem_cache *cp = test_debug("FU", 48, 0, false);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    uint32_t events = kmem_event_last(KMEM_RING_SLAB);
-    uint32_t last;
-
-    KT_PANICS(kmem_cache_free(cp, (char *)obj + 8), "not a buffer's start");
-    KT_TRUE(kmem_log_stopped);
-    last = kmem_log_last();
-    pairs(cp, 3);
-    KT_TRUE(kmem_cache_grow(cp));
-    KT_EQ(kmem_log_last(), last);
-    KT_EQ(kmem_event_last(KMEM_RING_SLAB), events);
-    kmem_log_stopped = false;
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, (char *)obj + 8));
-    KT_TRUE(!kmem_log_stopped);
-    pairs(cp, 3);
-    KT_EQ(kmem_log_last(), last + 6);
-    kmem_cache_free(cp, obj);
-    test_destroy(cp);
-}
-
-KTEST(kmem_debug, log_knows_the_processor)
-{
-    struct kmem_cache *cp = test_debug("U", 48, 0, false);
-    struct kmem_log_entry e;
-
-    host_cpu = 3;
-    pairs(cp, 1);
-    host_cpu = 0;
-    KT_TRUE(kmem_log_get(kmem_log_last(), &e));
-    KT_EQ(e.log_cpu, 3);
-    test_destroy(cp);
-}
-
-/* The name of a destroyed cache is not guessed. */
-KTEST(kmem_debug, log_names_no_destroyed_cache)
-{
-    struct kmem_cache *cp = test_debug("U", 48, 0, false);
-    struct kmem_log_entry e;
-
-    pairs(cp, 1);
-    KT_TRUE(kmem_log_get(kmem_log_last(), &e));
-    KT_EQ(strcmp(kmem_log_name(&e), "t_debug"), 0);
-    test_destroy(cp);
-    cp = test_debug("", 48, 0, false);
-    KT_EQ(strcmp(kmem_log_name(&e), "?"), 0);
-    test_destroy(cp);
-}
-
-static struct kmem_event last_event(enum kmem_ring ring)
-{
-    struct kmem_event e = {0};
-
-    KT_TRUE(kmem_event_get(ring, kmem_event_last(ring), &e));
-    return e;
-}
-
-KTEST(kmem_debug, rings_of_rare_events)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_ring", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = kmem_cache_create("t_debug", 1000, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    struct kmem_event e;
-    void *obj, *base;
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    e = last_event(KMEM_RING_SLAB);
-    KT_EQ(e.event_why, KMEM_WHY_GROW);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    KT_TRUE(e.event_slab == test_slab(cp, 0)->slab_base);
-    KT_EQ(e.event_count, cp->cache_slab_chunks);
-    KT_EQ(e.event_task, 1);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_GROW);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL); /* frees nothing: no event */
-    e = last_event(KMEM_RING_REAP);
-    KT_EQ(e.event_count, 1);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    test_switch(cp, "F");
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_REAP);
-    test_switch(cp, "S");
-    obj = kmem_cache_alloc(cp, KM_SLEEP);
-    base = test_slab(cp, 0)->slab_base;
+    host_stack = stack;
+    host_stack_depth = 2;
     kmem_cache_free(cp, obj);
-    e = last_event(KMEM_RING_SLAB);
-    KT_EQ(e.event_why, KMEM_WHY_UNMAP);
-    KT_TRUE(e.event_slab == base);
-    KT_EQ(e.event_count, cp->cache_slab_chunks);
-    test_switch(cp, "");
-    kmem_fail_set(KMEM_FAIL_SLAB, 1);
-    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-    KT_EQ(last_event(KMEM_RING_FAIL).event_why, KMEM_WHY_INJECTED);
-    kmem_fail_set(KMEM_FAIL_PAGE, 1);
-    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-    kmem_fail_set(KMEM_FAIL_NONE, 0);
-    e = last_event(KMEM_RING_FAIL);
-    KT_EQ(e.event_why, KMEM_WHY_NOMEM);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    KT_TRUE(e.event_slab == NULL);
-    KT_EQ(e.event_count, 500);
-    for (size_t i = 0; i < KMEM_RING_SIZE; i++) {
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    }
-    KT_TRUE(!kmem_event_get(
-        KMEM_RING_REAP, kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE, &e));
-    KT_TRUE(kmem_event_get(KMEM_RING_REAP,
-                           kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE + 1,
-                           &e));
-    KT_TRUE(!kmem_event_get(KMEM_RING_REAP, 0, &e));
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    is_report(true, "buffer freed twice\nbuffer=%lx  cache: t_debug\n",
+              (unsigned long)obj);
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, (void *)8));
+    is_report(true, "freed address is not an allocated buffer\n"
+                    "it is elsewhere\nbuffer=8  cache: t_debug\n");
+    host_stack = NULL;
     test_destroy(cp);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_END);
-    for (int why = KMEM_WHY_NOMEM; why <= KMEM_WHY_END; why++)
-        KT_TRUE(kmem_why_text(why) != NULL);
 }
 
-KTEST(kmem_debug, S12_size_zero_with_sleep_is_an_event)
+/* A buffer that was never allocated has no transactions; it is modified at its
+ * start, which is a multiple of a row's length. */
+KTEST(kmem_debug, S56_report_of_a_buffer_never_allocated)
 {
-    uint32_t before = kmem_event_last(KMEM_RING_FAIL);
-    struct kmem_event e;
+    struct kmem_cache *cp = test_debug("FPU", 64, 16, false);
+    struct kmem_buf_stat b;
+    char rows[512] = "";
+    void *other = NULL;
+    uint8_t *obj;
 
-    KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
-    KT_TRUE(kmem_zalloc(0, KM_NOSLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before);
-    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 1);
-    e = last_event(KMEM_RING_FAIL);
-    KT_EQ(e.event_why, KMEM_WHY_ZERO);
-    KT_EQ(e.event_count, 0);
-    KT_EQ(e.event_task, 1);
-    KT_EQ(strcmp(e.event_name, "kmem_alloc"), 0);
-    KT_NE(e.event_caller, 0);
-    KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 2);
+    test_alloc(cp, 0, 1);
+    obj = (uint8_t *)test_obj[0] + cp->cache_chunk;
+    KT_TRUE(kmem_buf_stat(obj, &b));
+    host_stack = stack;
+    host_stack_depth = 2;
+    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, obj));
+    TEST_SAYS(host_printed, "allocated buffer\nit is a free buffer of cache "
+                            "t_debug\nbuffer=");
+    obj[0] = 0;
+    TEST_ERROR(KMEM_ERROR_MODIFIED, other = kmem_cache_alloc(cp, KM_SLEEP));
+    for (uint8_t *row = obj - 32; row <= obj + 32; row += 16) {
+        size_t n = strlen(rows);
+
+        n += (size_t)snprintf(rows + n, sizeof(rows) - n,
+                              "%lx:", (unsigned long)row);
+        for (size_t i = 0; i < 16; i++)
+            n += (size_t)snprintf(rows + n, sizeof(rows) - n, "%c%02x",
+                                  row + i == obj ? '>' : ' ', row[i]);
+        snprintf(rows + n, sizeof(rows) - n, "\n");
+    }
+    is_report(false,
+              "buffer modified after being freed\n"
+              "modification occurred at offset 0x0 (0xdeadbeef replaced by "
+              "0xdeadbe00)\nbuffer=%lx  bufctl=%lx  cache: t_debug\n"
+              "contents around it:\n%sfound by thread=1 (one):\n1111\n2222\n"
+              "no previous transactions: it was never allocated\n",
+              (unsigned long)obj, (unsigned long)b.stat_bufctl, rows);
+    host_stack = NULL;
+    kmem_cache_free(cp, other);
+    test_free(cp, 0, 1);
+    test_accept_damage(cp, obj);
+    test_destroy(cp);
 }
 
-/* ---- trace -------------------------------------------------------------- */
-
-KTEST(kmem_debug, T_prints_each_event)
+/* An error of the heap itself: without a buffer, with a place that cannot be
+ * read; and the message of the panic, which itself names the finder. */
+KTEST(kmem_debug, S56_report_without_a_buffer)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_trace", 40, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    void *obj;
+    struct kmem_cache *cp = kmem_cache_create("t_debug", 48, 0, NULL, NULL);
+    char *page = kmem_alloc(20000, KM_SLEEP);
+    struct kmem_error_record e = {.error_kind = KMEM_ERROR_VERIFY,
+                                  .error_cache = cp,
+                                  .error_at = page + PAGE_SIZE,
+                                  .error_text = "wrong"};
     char text[80];
 
-    for (int round = 0; round < 2; round++) {
-        test_switch(cp, round ? "TFZ" : "T");
-        host_print_clear();
-        obj = kmem_cache_alloc(cp, KM_SLEEP);
-        snprintf(text, sizeof(text), "trace: alloc t_trace %p by ", obj);
-        TEST_SAYS(TEST_SAYS(host_printed, text), ", task 1\n");
-        KT_NE(*TEST_SAYS(host_printed, " by "), '?');
-        host_print_clear();
-        kmem_cache_free(cp, obj);
-        snprintf(text, sizeof(text), "trace: free t_trace %p by ", obj);
-        TEST_SAYS(host_printed, text);
-    }
-    test_switch(cp, "");
+    KT_REQUIRE(cp != NULL);
+    host_stack = stack;
+    host_stack_depth = 2;
+    mm_page_map(page + PAGE_SIZE, false);
+    TEST_ERROR(KMEM_ERROR_VERIFY, kmem_error(&e));
+    mm_page_map(page + PAGE_SIZE, true);
+    is_report(true, "an invariant does not hold\nwrong\ncache: t_debug\n");
     host_print_clear();
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    KT_EQ(host_printed[0], 0);
-    KT_EQ(cp->cache_flags, 0);
+    e.error_at = NULL;
+    snprintf(text, sizeof(text),
+             "an invariant does not hold: %p, cache t_debug", (void *)cp);
+    KT_PANICS(kmem_error(&e), text);
+    is_report(false, "an invariant does not hold\nwrong\ncache: t_debug\n");
+    e.error_buf = page;
+    snprintf(text, sizeof(text),
+             "an invariant does not hold: %p, cache t_debug", (void *)page);
+    KT_PANICS(kmem_error(&e), text);
+    host_stack = NULL;
+    kmem_free(page, 20000);
     test_destroy(cp);
 }
 
-/* ---- kmem.verify=N ------------------------------------------------------ */
-
-KTEST(kmem_debug, verify_at_every_nth_operation)
+static void fault(const void *addr, bool known)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_verify", 40, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    host_print_clear();
+    kmem_error_panics = false;
+    KT_EQ(kmem_fault(addr), known);
+    kmem_error_panics = true;
+}
 
-    kmem_verify_every(3);
-    KT_EQ(kmem_verify_interval(), 3);
-    cp->cache_full_slabs++;
-    TEST_NO_ERROR(kmem_cache_free(cp, obj));
-    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
-    TEST_ERROR(KMEM_ERROR_VERIFY, kmem_cache_free(cp, obj));
-    TEST_SAYS(TEST_SAYS(host_printed, "cache t_verify"),
-              "count of full slabs is wrong");
-    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
-    TEST_NO_ERROR(kmem_cache_free(cp, obj));
-    cp->cache_full_slabs--;
-    TEST_NO_ERROR(pairs(cp, 30));
-    kmem_verify_every(0);
-    cp->cache_full_slabs++;
-    TEST_NO_ERROR(pairs(cp, 30));
-    cp->cache_full_slabs--;
-    KT_EQ(cp->cache_flags, 0);
+/* The panic that follows a fault names the finder. */
+KTEST(kmem_debug, S56_reports_of_faults)
+{
+    struct kmem_cache *cp = test_debug("S", 600, 0, false);
+    char *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    char *tail = (char *)test_slab(cp, 0)->slab_base +
+                 cp->cache_slab_pages * PAGE_SIZE - 1;
+
+    kmem_cache_free(cp, obj);
+    fault(tail, true);
+    is_report(false, "access to unmapped memory\nbuffer=%lx  cache: t_debug\n",
+              (unsigned long)tail);
+    fault((void *)(uintptr_t)(KMEM_UNINIT - 4096), true);
+    is_report(false, "use of uninitialised memory\nthe address is 0xbaddcafe "
+                     "or near it: a pointer that was never set\n"
+                     "buffer=baddbafe  cache: none\n");
+    fault((void *)(uintptr_t)(KMEM_UNINIT + 4096), false);
+    fault((void *)(uintptr_t)(KMEM_FREED - 4096), true);
+    is_report(false, "use of a pointer read from freed memory\nthe address is "
+                     "0xdeadbeef or near it: a pointer read from a freed "
+                     "buffer\nbuffer=deadaeef  cache: none\n");
+    fault((void *)(uintptr_t)(KMEM_FREED + 4096), false);
     test_destroy(cp);
 }
 
-/* Also in the middle of growing, rescaling and reaping, where the pages of the
- * caches and those of segkmem differ for a moment. */
-KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
+/* The transactions that follow the last finder in the report, each with this
+ * time and one caller. Returns their end. */
+static const char *is_history(struct kmem_cache *cp, const void *buf,
+                              const char *first, const char *first_time,
+                              const char *second, const char *second_time)
 {
-    static const char *const modes[] = {"", "FPZU", "S", "G", "T"};
-    struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    uint32_t errors = kmem_error_count;
+    struct kmem_buf_stat b;
+    char text[512];
+    size_t n;
 
-    kmem_verify_every(1);
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-        test_alloc(cp, 0, 300);
-        kmem_free(kmem_alloc(50000, KM_SLEEP), 50000);
-        test_free(cp, 0, 300);
-        test_switch(cp, modes[i]);
-        test_alloc(cp, 0, 400);
-        test_free(cp, 0, 400);
-        kmem_reap(KMEM_REAP_ALL);
-    }
-    kmem_verify_every(0);
-    KT_EQ(kmem_error_count, errors);
+    KT_TRUE(kmem_buf_stat(buf, &b) && b.stat_cache == cp);
+    n = (size_t)snprintf(text, sizeof(text),
+                         "found by thread=1 (one):\n1111\n"
+                         "previous transactions on buffer %lx:\n"
+                         "thread=1 (one)  time=T-%s  slab=%lx  cache: t_debug  "
+                         "%s\n1111\n",
+                         (unsigned long)buf, first_time,
+                         (unsigned long)b.stat_slab, first);
+    if (second != NULL)
+        snprintf(text + n, sizeof(text) - n,
+                 "thread=1 (one)  time=T-%s  slab=%lx  cache: t_debug  "
+                 "%s\n1111\n",
+                 second_time, (unsigned long)b.stat_slab, second);
+    return TEST_SAYS(host_printed, text);
+}
+
+/* To the microsecond; a transaction whose callers are not known is left out. */
+KTEST(kmem_debug, S56_transactions_newest_first)
+{
+    struct kmem_cache *cp = test_debug("FZU", 64, 0, false);
+    char *obj;
+
+    host_stack = stack;
+    host_stack_depth = 1;
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    obj[64] = 0; /* never freed */
+    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    KT_EQ(*is_history(cp, obj, "alloc", "0.000001", NULL, NULL), '\0');
+    test_accept_damage(cp, obj);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    kmem_cache_free(cp, obj);
+    host_clock_extra_us += 999998;
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    KT_EQ(*is_history(cp, obj, "free", "0.999999", "alloc", "1.000000"), '\0');
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+
+    host_stack_depth = 0;
+    obj = kmem_cache_alloc(cp, KM_SLEEP);
+    host_stack_depth = 1;
+    kmem_cache_free(cp, obj);
+    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    KT_EQ(*is_history(cp, obj, "free", "0.000001", NULL, NULL), '\0');
+
+    host_clock_extra_us -= 3; /* freed and allocated in one microsecond */
+    KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
+    obj[64] = 0;
+    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    says_exactly(is_history(cp, obj, "alloc", "0.000001", "free", "0.000001"),
+                 "(transaction log continues at ");
+    host_stack = NULL;
+    test_accept_damage(cp, obj);
     test_destroy(cp);
 }
 

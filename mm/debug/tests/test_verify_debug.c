@@ -76,6 +76,21 @@ KTEST(kmem_verify, where_a_buffer_is_damaged)
     test_destroy(cp);
 }
 
+/* No byte is wrong where the state is. */
+KTEST(kmem_verify, a_wrong_state_has_no_place)
+{
+    struct kmem_cache *cp = test_debug("Z", 48, 0, false);
+    const void *at = cp;
+    struct kmem_bufctl_debug *bdp;
+
+    test_alloc(cp, 0, 1);
+    bdp = test_bufctl(cp, test_obj[0]);
+    KT_TRUE(kmem_debug_verify(cp, &bdp->bufctl, true, &at) != NULL);
+    KT_TRUE(at == NULL);
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
+
 /* The bytes between the end of the request and the object's end. */
 KTEST(kmem_verify, slack_of_a_size_class)
 {
@@ -264,6 +279,9 @@ static void walk_all(struct kmem_cache *cp)
     KT_LE(kmem_hash_stat(cp, histogram, 4), kmem_inuse(cp) + 1);
     kmem_buf_stat(test_obj[0], &b);
     kmem_buf_stat((char *)test_obj[0] + PAGE_SIZE, &b);
+    mm_lock(&cp->cache_lock);
+    KT_TRUE(kmem_slab_holding(cp, &b) == NULL);
+    mm_unlock(&cp->cache_lock);
     KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
 }
 
@@ -295,6 +313,7 @@ static void circles(const char *letters, size_t size)
     CIRCLE(cp, sp->slab_link.next, &sp->slab_link);
     CIRCLE(cp, test_slab(cp, 1)->slab_link.next, cp->cache_null.slab_link.next);
     CIRCLE(cp, sp->slab_link.next, (void *)(uintptr_t)0xdeadbeec);
+    CIRCLE(cp, test_slab(cp, 0)->slab_link.next, (void *)(uintptr_t)0xdeadbeec);
     if (cp->cache_flags & KMF_HASH) {
         struct kmem_bufctl *out = *kmem_hash_bucket(cp, test_obj[0]);
 

@@ -2,7 +2,7 @@
  * Walks over a cache's bufctls and hash chains, and the debugging modes where
  * memory is short or more than one thing is broken.
  *
- * Tests: mm/debug/walk.c, mm/debug/leak.c, mm/kmem_walk.c
+ * Tests: mm/debug/walk.c, mm/kmem_walk.c
  */
 #include "mm/debug/tests/debug_test.h"
 
@@ -233,17 +233,27 @@ KTEST(kmem_debug, S53_between_buffers)
     KT_EQ(b.stat_buf, 0);
     KT_TRUE(b.stat_cache == cp);
     TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, tail));
+    TEST_SAYS(host_printed, "it is elsewhere\n");
     test_destroy(cp);
 }
 
-static bool count_refs(uintptr_t at, const char *root,
-                       const struct kmem_buf_stat *in, void *arg)
+/* Its slab has lost the freelist. */
+KTEST(kmem_debug, S53_an_unmapped_buffer_is_free)
 {
-    (void)at;
-    (void)root;
-    (void)in;
-    ++*(size_t *)arg;
-    return true;
+    struct kmem_cache *cp = test_debug("S", 600, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_slab *sp = test_slab(cp, 0);
+    struct kmem_buf_stat b;
+    struct kmem_bufctl *head;
+
+    kmem_cache_free(cp, obj);
+    head = sp->slab_head;
+    sp->slab_head = NULL;
+    KT_TRUE(kmem_unmapped_stat(obj, &b));
+    KT_EQ(b.stat_buf, (uintptr_t)obj);
+    KT_EQ(b.stat_state, KMEM_BUF_FREE);
+    sp->slab_head = head;
+    test_destroy(cp);
 }
 
 /* ---- bounds ------------------------------------------------------------- */
@@ -263,6 +273,9 @@ KTEST(kmem_debug, walks_end_where_the_counts_say)
     cp->cache_slabs -= 1;
     KT_TRUE(kmem_slab_stat(cp, 1, &slab));
     KT_TRUE(!kmem_slab_stat(cp, 2, &slab));
+    mm_lock(&cp->cache_lock);
+    KT_TRUE(kmem_slab_holding(cp, test_slab(cp, 2)->slab_base) == NULL);
+    mm_unlock(&cp->cache_lock);
     cp->cache_slabs += 1;
     while (bucket == 0 || cp->cache_hash[bucket] == NULL)
         bucket++;
@@ -274,88 +287,244 @@ KTEST(kmem_debug, walks_end_where_the_counts_say)
     test_destroy(cp);
 }
 
-/* ---- leaks, once more --------------------------------------------------- */
+/* ---- damaged bufctls and chains ------------------------------------------ */
 
-/* Objects of a cache of roots are reached, but not read: their live part has
- * been. */
-KTEST(kmem_debug, leaks_and_objects_that_are_roots)
+/* All three objects in use in the chain of the last bucket, which becomes a
+ * circle. */
+KTEST(kmem_debug, entries_of_one_chain)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_stack", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    struct kmem_leak_stat stat;
-    void ***obj = (void ***)test_obj;
-    void *root[1];
-    size_t refs = 0;
+    struct kmem_cache *cp = test_debug("F", 300, 0, false);
+    struct kmem_bufctl *table[KMEM_HASH_INITIAL];
+    struct kmem_bufctl *bcp[3], *next[3];
+    size_t last = cp->cache_hash_mask;
+    bool bad = true;
+    uint64_t taken;
+
+    test_alloc(cp, 0, 3);
+    KT_REQUIRE(last + 1 == ARRAY_SIZE(table));
+    memcpy(table, cp->cache_hash, sizeof(table));
+    for (size_t i = 0; i < 3; i++) {
+        bcp[i] = &test_bufctl(cp, test_obj[i])->bufctl;
+        next[i] = bcp[i]->bufctl_next;
+    }
+    for (size_t i = 0; i < 3; i++)
+        bcp[i]->bufctl_next = i < 2 ? bcp[i + 1] : NULL;
+    cp->cache_hash[last] = bcp[0];
+    for (size_t i = 0; i < 3; i++)
+        KT_TRUE(kmem_hash_entry(cp, last, i, &bad) == bcp[i] && !bad);
+    KT_TRUE(kmem_hash_entry(cp, last, 3, &bad) == NULL && !bad);
+    bcp[2]->bufctl_next = bcp[0];
+    KT_TRUE(kmem_hash_entry(cp, last, 3, &bad) == NULL && bad);
+    KT_TRUE(kmem_hash_entry(cp, last + 1, 0, &bad) == NULL && !bad);
+    taken = cp->cache_lock.lock_taken;
+    kmem_hash_entry(cp, last, 0, &bad);
+    KT_EQ(cp->cache_lock.lock_taken - taken, 1);
+    memcpy(cp->cache_hash, table, sizeof(table));
+    for (size_t i = 0; i < 3; i++)
+        bcp[i]->bufctl_next = next[i];
+    test_free(cp, 0, 3);
+    test_destroy(cp);
+}
+
+/* An address that is not in a chain which leads nowhere. */
+KTEST(kmem_debug, buffers_not_found_in_a_broken_chain)
+{
+    struct kmem_cache *cp = test_debug("F", 300, 0, false);
+    struct kmem_bufctl *bcp, *next;
+    bool damaged = false;
 
     test_alloc(cp, 0, 2);
-    memset(obj[0], 0, 64);
-    memset(obj[1], 0, 64);
-    obj[0][3] = obj[1];
-    root[0] = obj[0];
-    host_root_from[0] = root;
-    host_root_end[0] = root + 1;
-    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 0);
-    kmem_leak_refs(obj[1], count_refs, &refs);
-    KT_EQ(refs, 1);
-    host_root_cache = cp;
-    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 1);
-    kmem_leak_refs(obj[1], count_refs, &refs);
-    KT_EQ(refs, 1);
-    host_root_from[1] = test_slab(cp, 0)->slab_base;
-    host_root_end[1] = (char *)host_root_from[1] + PAGE_SIZE;
-    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat) && stat.stat_suspects == 0);
-    host_root_cache = NULL;
-    host_root_from[0] = host_root_from[1] = NULL;
+    bcp = &test_bufctl(cp, test_obj[0])->bufctl;
+    next = bcp->bufctl_next;
+    bcp->bufctl_next = (void *)(uintptr_t)0xdeadbeec;
+    KT_TRUE(kmem_hash_find(cp, (char *)test_obj[0] + 1, &damaged) == NULL);
+    KT_TRUE(damaged);
+    bcp->bufctl_next = next;
     test_free(cp, 0, 2);
     test_destroy(cp);
 }
 
-static bool only_one(const struct kmem_buf_stat *b, void *arg)
+/* A chain of an allocated buffer and a free one is longer than the one in use
+ * allows. */
+KTEST(kmem_debug, free_buffers_not_found_in_a_chain)
 {
-    KT_EQ(b->stat_state, KMEM_BUF_USED);
-    ++*(size_t *)arg;
-    return false;
+    struct kmem_cache *cp = test_debug("F", 300, 0, false);
+    struct kmem_bufctl *bcp, *free, *next, *head, **bucket;
+    bool damaged = false;
+
+    test_alloc(cp, 0, 1);
+    bcp = &test_bufctl(cp, test_obj[0])->bufctl;
+    free = test_slab(cp, 0)->slab_head;
+    bucket = kmem_hash_bucket(cp, free->bufctl_addr);
+    head = *bucket;
+    next = bcp->bufctl_next;
+    *bucket = bcp;
+    bcp->bufctl_next = free;
+    KT_TRUE(kmem_hash_find(cp, free->bufctl_addr, &damaged) == NULL);
+    KT_TRUE(damaged);
+    bcp->bufctl_next = next;
+    *bucket = head;
+    test_free(cp, 0, 1);
+    test_destroy(cp);
 }
 
-/* Caches with a supplier are not scanned; buffers set aside are no suspects;
- * the callback can end the scan; a root may be partly unmapped. */
-KTEST(kmem_debug, leaks_that_are_not_reported)
+/* Room for fewer bufctls than a slab has, and for more: nothing is written
+ * after the last. */
+static void check_room(const char *letters)
 {
-    struct kmem_cache *cp = test_debug("Z", 64, 0, false);
-    struct kmem_cache *supplied;
-    struct kmem_leak_stat stat;
-    struct test_supply s;
-    size_t told = 0;
-    char *page = kmem_zalloc(20000, KM_SLEEP);
-    char *bad = kmem_cache_alloc(cp, KM_SLEEP);
+    struct kmem_cache *cp = test_debug(letters, 300, 0, false);
+    const struct kmem_bufctl *end = (const void *)cp;
+    const struct kmem_bufctl *bufctl[64] = {NULL};
+    size_t chunks = cp->cache_slab_chunks;
+
+    KT_REQUIRE(chunks > 4 && chunks < ARRAY_SIZE(bufctl));
+    test_alloc(cp, 0, 2 * chunks); /* two slabs: one after the other */
+    bufctl[1] = NULL;
+    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 1), chunks);
+    KT_TRUE(bufctl[1] == NULL);
+    test_free(cp, 3, 4);
+    for (size_t n = 0; n < 2; n++) {
+        KT_EQ(kmem_slab_bufctls(cp, n, bufctl, 3), chunks);
+        KT_TRUE(bufctl[3] == NULL);
+        bufctl[chunks] = end;
+        KT_EQ(kmem_slab_bufctls(cp, n, bufctl, ARRAY_SIZE(bufctl)), chunks);
+        KT_TRUE(bufctl[chunks] == end);
+        bufctl[3] = NULL;
+    }
+    test_alloc(cp, 3, 4);
+    test_free(cp, 0, 2 * chunks);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, room_for_bufctls)
+{
+    check_room("");
+    check_room("F");
+}
+
+/* Values of a damaged bufctl are brought into range, and values that no mode
+ * keeps are not shown. */
+KTEST(kmem_debug, buffers_with_a_damaged_bufctl)
+{
+    static const char *const modes[] = {"FU", "F"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+        struct kmem_cache *cp = test_debug(modes[i], 300, 0, false);
+        struct kmem_bufctl_debug *bdp;
+        struct kmem_buf_stat b;
+
+        test_alloc(cp, 0, 1);
+        bdp = test_bufctl(cp, test_obj[0]);
+        bdp->bufctl_state = 77;
+        bdp->bufctl_alloc.trans_depth = bdp->bufctl_free.trans_depth = 77;
+        KT_TRUE(kmem_buf_stat(test_obj[0], &b));
+        KT_EQ(b.stat_state, KMEM_BUF_BAD);
+        KT_EQ(b.stat_alloc.trans_depth, i == 0 ? KMEM_STACK_DEPTH : 0);
+        KT_EQ(b.stat_free.trans_depth, i == 0 ? KMEM_STACK_DEPTH : 0);
+        bdp->bufctl_alloc.trans_depth = bdp->bufctl_free.trans_depth = 0;
+        bdp->bufctl_state = KMEM_BUF_USED;
+        test_free(cp, 0, 1);
+        test_destroy(cp);
+    }
+}
+
+/* A free buffer has the size of its objects, not that of its last request. */
+KTEST(kmem_debug, size_of_a_free_buffer)
+{
+    struct kmem_cache *cp = kmem_size_class(13);
+    struct kmem_buf_stat b;
     void *obj;
 
-    supplied = test_supply_cache(&s, 10, 64);
-    obj = kmem_cache_alloc(supplied, KM_SLEEP);
-    test_alloc(cp, 0, 3);
-    bad[64] = 0;
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, bad));
-    host_root_from[0] = page;
-    host_root_end[0] = page + 2 * PAGE_SIZE;
-    *(void **)(page + PAGE_SIZE) = test_obj[0];
-    mm_page_map(page + PAGE_SIZE, false);
-    KT_TRUE(kmem_leak_scan(only_one, &told, &stat));
-    KT_EQ(told, 1);
-    KT_EQ(stat.stat_suspects, 3);
-    mm_page_map(page + PAGE_SIZE, true);
-    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat));
-    KT_EQ(stat.stat_suspects, 2);
-    test_slab(cp, 0)->slab_refcnt++; /* a broken slab is left out */
-    KT_TRUE(kmem_leak_scan(NULL, NULL, &stat));
-    KT_EQ(stat.stat_buffers, 0);
-    test_slab(cp, 0)->slab_refcnt--;
-    host_root_from[0] = NULL;
-    kmem_free(page, 20000);
-    test_accept_damage(cp, bad);
-    test_free(cp, 0, 3);
+    test_switch(cp, "F");
+    obj = kmem_alloc(13, KM_SLEEP);
+    KT_TRUE(kmem_buf_stat(obj, &b));
+    KT_EQ(b.stat_size, 13);
+    kmem_free(obj, 13);
+    KT_TRUE(kmem_buf_stat(obj, &b));
+    KT_EQ(b.stat_size, cp->cache_size);
+    test_switch(cp, "");
+}
+
+/* ---- links -------------------------------------------------------------- */
+
+static void misaligned(struct kmem_cache *cp)
+{
+    char *link;
+
+    KT_REQUIRE(cp != NULL);
+    test_alloc(cp, 0, 1);
+    link = (char *)test_slab(cp, 0)->slab_head;
+    KT_TRUE(kmem_bufctl_plausible(cp, (void *)link));
+    for (size_t i = 1; i < TEST_WORD; i++)
+        KT_TRUE(!kmem_bufctl_plausible(cp, (void *)(link + i)));
+    test_free(cp, 0, 1);
     test_destroy(cp);
-    kmem_cache_free(supplied, obj);
+}
+
+/* The pages of a supplier are not marked, so that only these are refused. */
+KTEST(kmem_verify, bufctls_that_are_misaligned)
+{
+    struct test_supply s;
+
+    misaligned(test_supply_cache(&s, 1, 200));
+    misaligned(kmem_cache_create("t_walk", 200, 0, NULL, NULL));
+    misaligned(kmem_cache_create("t_walk", 700, 0, NULL, NULL));
+}
+
+/* A small slab's data is on an allocated page, that of a supplier anywhere. */
+KTEST(kmem_verify, links_of_small_slabs)
+{
+    static struct list elsewhere;
+    struct kmem_cache *cp = kmem_cache_create("t_walk", 200, 0, NULL, NULL);
+    struct test_supply s;
+    struct kmem_cache *supplied = test_supply_cache(&s, 1, 200);
+    struct page *page = buddy_alloc(0);
+
+    KT_REQUIRE(cp != NULL && page != NULL);
+    KT_TRUE(kmem_slab_link_plausible(cp, page_to_virt(page)));
+    KT_TRUE(!kmem_slab_link_plausible(cp, &elsewhere));
+    KT_TRUE(!kmem_slab_link_plausible(cp, NULL));
+    KT_TRUE(kmem_slab_link_plausible(supplied, &elsewhere));
+    KT_TRUE(!kmem_slab_link_plausible(supplied, NULL));
+    KT_TRUE(!kmem_slab_link_plausible(supplied,
+                                      (void *)((uintptr_t)&elsewhere + 1)));
+    mm_page_map(page_to_virt(page), false);
+    KT_TRUE(!kmem_bufctl_plausible(supplied, page_to_virt(page)));
+    mm_page_map(page_to_virt(page), true);
+    buddy_free(page, 0);
     test_destroy(supplied);
+    test_destroy(cp);
+}
+
+static bool bitmap(struct kmem_cache *cp, uint8_t *map, size_t bits)
+{
+    bool sound;
+
+    mm_lock(&cp->cache_lock);
+    sound = kmem_slab_bitmap(test_slab(cp, 0), map, bits);
+    mm_unlock(&cp->cache_lock);
+    return sound;
+}
+
+/* A map for fewer buffers than a slab has: nothing is written after it, and a
+ * circle of the others ends. */
+KTEST(kmem_verify, bitmap_of_the_first_buffers)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_walk", 200, 0, NULL, NULL);
+    uint8_t map[2] = {0, 0x55};
+    struct kmem_bufctl *bcp, *next;
+
+    KT_REQUIRE(cp != NULL && cp->cache_slab_chunks > 10);
+    test_alloc(cp, 0, 8);
+    KT_TRUE(bitmap(cp, map, 8));
+    KT_TRUE(map[0] == 0xff && map[1] == 0x55);
+    bcp = test_slab(cp, 0)->slab_head;
+    next = bcp->bufctl_next;
+    bcp->bufctl_next = bcp;
+    KT_TRUE(!bitmap(cp, map, 8));
+    bcp->bufctl_next = next;
+    test_free(cp, 0, 8);
+    test_destroy(cp);
 }
 
 #endif

@@ -3,6 +3,7 @@
  */
 #include "mm/tests/explore/explore.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,14 +22,37 @@ void __sanitizer_finish_switch_fiber(void *saved, const void **stack,
     __sanitizer_start_switch_fiber(save, bottom, size)
 #define FINISH_SWITCH(save, bottom, size)                                      \
     __sanitizer_finish_switch_fiber(save, bottom, size)
+#define SWITCH(from, to)                                                       \
+    swapcontext(&(from)->place_context, &(to)->place_context)
 #else
 #define START_SWITCH(save, bottom, size)  ((void)(save))
 #define FINISH_SWITCH(save, bottom, size) ((void)(save))
+/* swapcontext makes a system call; this one only when a fiber begins. */
+#define SWITCH(from, to)                                                       \
+    do {                                                                       \
+        if (_setjmp((from)->place_jump) == 0) {                                \
+            if ((to)->place_begins)                                            \
+                begin_at(to);                                                  \
+            _longjmp((to)->place_jump, 1);                                     \
+        }                                                                      \
+    } while (0)
 #endif
 
 #define STACK_BYTES KIB(256)
 #define STEPS       2000 /* the last ones are kept for a report */
 #define WAITS       50   /* waits for memory while no other task can run */
+#define NO_CPU      EXPLORE_TASKS
+#define INTERRUPTS                                                             \
+    16 /* of a schedule, at most: reaping, which they undo, ends */
+#define PLACES 4096
+#define FIRST  3 /* accesses of an instruction are its first */
+
+/* Where a fiber, or the scheduler, goes on. */
+struct place {
+    ucontext_t place_context;
+    jmp_buf place_jump;
+    bool place_begins;
+};
 
 enum state {
     READY,
@@ -41,10 +65,18 @@ static struct fiber {
     struct host_task fiber_task;
     enum state fiber_state;
     explore_fn_t *fiber_run;
+    unsigned fiber_cpu; /* NO_CPU: it is on none */
+    bool fiber_interrupted;
+    uint32_t fiber_priority;
     uint32_t fiber_points;
     unsigned fiber_waits;
-    const mm_lock_t *fiber_lock; /* it is blocked on */
-    ucontext_t fiber_context;
+    const mm_lock_t *fiber_lock; /* it spins for */
+    struct access {
+        uintptr_t access_from, access_end; /* equal: none */
+        enum explore_access access_kind;
+        uintptr_t access_pc;
+    } fiber_access; /* it is about to make */
+    struct place fiber_place;
     void *fiber_stack;
     void *fiber_fake; /* the address sanitizer's */
 } fibers[EXPLORE_TASKS];
@@ -56,21 +88,32 @@ struct step {
     const mm_lock_t *step_lock;
     const char *step_file;
     int step_line;
+    uintptr_t step_pc; /* instead of file and line */
 };
 
 static const struct schedule *now;
-static ucontext_t scheduler;
+static struct place scheduler;
 static void *scheduler_fake;
 /* Of use to the address sanitizer only. */
 static const void *scheduler_stack __attribute__((unused));
 static size_t scheduler_stack_size __attribute__((unused));
 static unsigned running; /* the fiber that has the processor */
 static unsigned turn;    /* the next one to have it, if it is ready */
+static struct fiber *cpus[EXPLORE_TASKS];
 static uint32_t chance;
-static char shown[32]; /* the stops of the schedule whose steps are printed */
+static uint32_t left; /* points up to the next switch from a seed; 0: none */
+static uint32_t changes[2]; /* BY_PRIORITY: points between changes */
+static uint32_t lowest;     /* priority */
+static unsigned places_left, interrupts_left;
+static uint8_t places[PLACES]; /* accesses by instruction */
+static unsigned accesses;      /* tasks that are about to make one */
+static uint32_t digest;
+uint64_t explore_switches;
+static char shown[32]; /* the schedule whose steps are printed */
 static bool all_steps;
-static struct step steps[STEPS];
+static struct step *steps;
 static size_t step_count;
+bool explore_runs;
 
 size_t explore_step(unsigned task, const mm_lock_t *lock, unsigned skip)
 {
@@ -91,21 +134,41 @@ static void print_name(void)
         printf("(before any)");
         return;
     }
-    if (now->schedule_rate != 0) {
-        printf("mmtest -r %u 1", now->schedule_seed);
-        return;
-    }
     printf("%s", now->schedule_name);
+    if (now->schedule_way != BY_STOPS)
+        return;
     for (unsigned i = 0; i < 2 && now->schedule_stop[i] != NEVER; i++)
         printf("%c%u", i == 0 ? '@' : ',', now->schedule_stop[i]);
+}
+
+/* Function and line of an instruction, if there is a tool that knows. */
+static void print_place(uintptr_t pc)
+{
+    char text[256];
+    FILE *tool;
+
+    snprintf(text, sizeof(text), "addr2line -fsp -e /proc/%d/exe %#lx 2>&1",
+             (int)getpid(), (unsigned long)(pc - 1));
+    tool = popen(text, "r");
+    if (tool == NULL || fgets(text, sizeof(text), tool) == NULL)
+        snprintf(text, sizeof(text), "%#lx", (unsigned long)pc);
+    if (tool != NULL)
+        pclose(tool);
+    text[strcspn(text, "\n")] = '\0';
+    printf("(%s)", text);
 }
 
 static void print_step(const struct step *s)
 {
     const char *name = s->step_lock == NULL ? "" : s->step_lock->lock_name;
 
-    printf("  task %u, point %u: %s %s (%s:%d)\n", s->step_task, s->step_point,
-           s->step_what, name, s->step_file, s->step_line);
+    printf("  task %u, point %u: %s %s ", s->step_task, s->step_point,
+           s->step_what, name);
+    if (s->step_pc != 0)
+        print_place(s->step_pc);
+    else if (s->step_line != 0)
+        printf("(%s:%d)", s->step_file, s->step_line);
+    printf("\n");
 }
 
 /* Steps at which another task goes on, and the last one. */
@@ -127,6 +190,7 @@ void explore_failed(const char *fmt, ...)
     va_list ap;
 
     host_explorer = NULL;
+    explore_runs = false;
     printf("schedule ");
     print_name();
     printf(": ");
@@ -146,7 +210,63 @@ static void failed(const char *why)
     explore_failed("%s", why);
 }
 
+/* ---- processors --------------------------------------------------------- */
+
+/* Whether interrupts are disabled where the task is. */
+static bool is_pinned(const struct fiber *f)
+{
+    return f->fiber_task.task_locks != 0 || f->fiber_lock != NULL ||
+           f->fiber_interrupted;
+}
+
+static void leave_cpu(struct fiber *f)
+{
+    if (f->fiber_cpu != NO_CPU)
+        cpus[f->fiber_cpu] = NULL;
+    f->fiber_cpu = NO_CPU;
+}
+
+/* The first processor from this one on that has no task, or one that can be
+ * preempted; NO_CPU: there is none. */
+static unsigned free_cpu(unsigned from)
+{
+    for (unsigned i = 0; i < now->schedule_cpus; i++) {
+        unsigned k = (from + i) % now->schedule_cpus;
+
+        if (cpus[k] == NULL || !is_pinned(cpus[k]))
+            return k;
+    }
+    return NO_CPU;
+}
+
+static bool has_cpu(const struct fiber *f)
+{
+    return f->fiber_cpu != NO_CPU || free_cpu(0) != NO_CPU;
+}
+
+/* Gives the task a processor, whose task, if it has one, is preempted. */
+static void enter_cpu(struct fiber *f)
+{
+    unsigned cpu;
+
+    if (f->fiber_cpu != NO_CPU)
+        return;
+    cpu = free_cpu(test_random(&chance) % now->schedule_cpus);
+    if (cpus[cpu] != NULL)
+        leave_cpu(cpus[cpu]);
+    cpus[cpu] = f;
+    f->fiber_cpu = cpu;
+}
+
 /* ---- fibers ------------------------------------------------------------- */
+
+#ifndef __SANITIZE_ADDRESS__
+static void begin_at(struct place *p)
+{
+    p->place_begins = false;
+    setcontext(&p->place_context);
+}
+#endif
 
 /* Switches to the scheduler. */
 static void leave(enum state state)
@@ -154,9 +274,11 @@ static void leave(enum state state)
     struct fiber *f = &fibers[running];
 
     f->fiber_state = state;
+    if (state == WAITING || state == DONE)
+        leave_cpu(f);
     START_SWITCH(state == DONE ? NULL : &f->fiber_fake, scheduler_stack,
                  scheduler_stack_size);
-    swapcontext(&f->fiber_context, &scheduler);
+    SWITCH(&f->fiber_place, &scheduler);
     FINISH_SWITCH(f->fiber_fake, NULL, NULL);
 }
 
@@ -175,25 +297,15 @@ static void resume(unsigned i)
 {
     struct fiber *f = &fibers[i];
 
+    explore_switches++;
+    enter_cpu(f);
     running = i;
     host_self = &f->fiber_task;
     host_task = i + 1;
+    host_cpu = f->fiber_cpu;
     START_SWITCH(&scheduler_fake, f->fiber_stack, STACK_BYTES);
-    swapcontext(&scheduler, &f->fiber_context);
+    SWITCH(&scheduler, &f->fiber_place);
     FINISH_SWITCH(scheduler_fake, NULL, NULL);
-}
-
-static bool by_chance(uint32_t rate)
-{
-    return test_random(&chance) % rate == 0;
-}
-
-/* Whether the running task stops at this point. */
-static bool stops(const struct fiber *f)
-{
-    if (now->schedule_rate != 0)
-        return by_chance(now->schedule_rate);
-    return running < 2 && f->fiber_points == now->schedule_stop[running];
 }
 
 static unsigned another(void)
@@ -201,30 +313,107 @@ static unsigned another(void)
     return (running + 1) % now->schedule_tasks;
 }
 
+static void note_step(struct step s)
+{
+    s.step_task = running;
+    s.step_point = fibers[running].fiber_points;
+    digest = (digest ^ (running + 8 * s.step_point)) * 0x01000193u;
+    steps[step_count++ % STEPS] = s;
+}
+
 static void note(const char *what, const mm_lock_t *lock, const char *file,
                  int line)
 {
-    steps[step_count++ % STEPS] = (struct step){
-        .step_task = running,
-        .step_point = fibers[running].fiber_points,
-        .step_what = what,
-        .step_lock = lock,
-        .step_file = file,
-        .step_line = line,
-    };
+    note_step((struct step){.step_what = what,
+                            .step_lock = lock,
+                            .step_file = file,
+                            .step_line = line});
 }
 
-/* The tasks that are blocked on a lock which is free now. */
+/* ---- points ------------------------------------------------------------- */
+
+/* The number of points up to the next switch. */
+static void plan_switch(void)
+{
+    if (now->schedule_way == BY_CHANCE) {
+        left = 1 + test_random(&chance) % (2 * now->schedule_rate - 1);
+    } else if (now->schedule_way == BY_PRIORITY) {
+        left = changes[0];
+        changes[0] = changes[1];
+        changes[1] = 0;
+    }
+}
+
+/* Whether to switch at this instruction, or lock in a line. */
+static bool is_place(uintptr_t pc)
+{
+    uint8_t *count = &places[pc * 0x9e3779b1u >> 12 & (PLACES - 1)];
+
+    if (places_left == 0 || *count == FIRST)
+        return false;
+    ++*count;
+    if (test_random(&chance) % now->schedule_rate != 0)
+        return false;
+    places_left--;
+    return true;
+}
+
+static bool by_priority(void)
+{
+    return now->schedule_way == BY_PRIORITY || now->schedule_way == BY_PLACE;
+}
+
+/* The points of the changes of a schedule BY_PRIORITY. */
+static void plan_changes(void)
+{
+    uint32_t a = 1 + test_random(&chance) % now->schedule_rate;
+    uint32_t b = 1 + test_random(&chance) % now->schedule_rate;
+
+    changes[0] = now->schedule_depth < 3 ? a : MIN(a, b);
+    changes[1] = now->schedule_depth < 3 || a == b ? 0 : MAX(a, b) - MIN(a, b);
+}
+
+static void interrupt(struct fiber *f)
+{
+    interrupts_left--;
+    note("is interrupted", NULL, "", 0);
+    f->fiber_interrupted = true;
+    now->schedule_interrupt(running);
+    f->fiber_interrupted = false;
+}
+
+/* Another task may run; or an interrupt comes. */
+static void switch_by_seed(void)
+{
+    struct fiber *f = &fibers[running];
+
+    plan_switch();
+    if (by_priority())
+        f->fiber_priority = --lowest;
+    else if (interrupts_left != 0 && !is_pinned(f) &&
+             test_random(&chance) % 4 == 0)
+        interrupt(f);
+    leave(READY);
+}
+
+/* The tasks that spin for a lock which is free now. True if one of them is to
+ * run at once. */
 static bool unblock(const mm_lock_t *lock)
 {
     bool wanted = false;
 
-    for (unsigned i = 0; i < now->schedule_tasks; i++)
-        if (fibers[i].fiber_state == BLOCKED && fibers[i].fiber_lock == lock) {
-            fibers[i].fiber_state = READY;
-            wanted |= i == turn;
-        }
-    return wanted && now->schedule_rate == 0;
+    for (unsigned i = 0; i < now->schedule_tasks; i++) {
+        struct fiber *f = &fibers[i];
+
+        if (f->fiber_state != BLOCKED || f->fiber_lock != lock)
+            continue;
+        f->fiber_state = READY;
+        wanted |= now->schedule_way == BY_STOPS ? i == turn
+                  : now->schedule_way == BY_PRIORITY
+                      ? f->fiber_priority > fibers[running].fiber_priority
+                      : false;
+    }
+    return wanted;
 }
 
 static void point(const char *what, const mm_lock_t *lock, const char *file,
@@ -235,7 +424,14 @@ static void point(const char *what, const mm_lock_t *lock, const char *file,
 
     f->fiber_points++;
     note(what, lock, file, line);
-    if (stops(f)) {
+    if (now->schedule_way == BY_PLACE
+            ? is_place((uintptr_t)file + (uintptr_t)line * PLACES)
+            : left != 0 && --left == 0) {
+        switch_by_seed();
+        return;
+    }
+    if (now->schedule_way == BY_STOPS && running < 2 &&
+        f->fiber_points == now->schedule_stop[running]) {
         turn = another();
         wanted = true;
     }
@@ -243,11 +439,21 @@ static void point(const char *what, const mm_lock_t *lock, const char *file,
         leave(READY);
 }
 
+/* A lock has been taken. */
+static void taken(const mm_lock_t *lock, const char *file, int line)
+{
+    if (now->schedule_way != BY_STOPS)
+        point("has", lock, file, line);
+}
+
 static void block(mm_lock_t *lock)
 {
-    note("blocked on", lock, "", 0);
-    fibers[running].fiber_lock = lock;
+    struct fiber *f = &fibers[running];
+
+    note("spins for", lock, "", 0);
+    f->fiber_lock = lock;
     leave(BLOCKED);
+    f->fiber_lock = NULL;
 }
 
 /* mm_wait_for_memory. False if no task is left that could free any. */
@@ -261,73 +467,224 @@ static bool wait_for_memory(void)
     return f->fiber_waits++ < WAITS;
 }
 
+/* ---- accesses ----------------------------------------------------------- */
+
+static bool conflict(const struct access *a, const struct access *b)
+{
+    return a->access_from < b->access_end && b->access_from < a->access_end &&
+           (a->access_kind == EXPLORE_WRITE ||
+            b->access_kind == EXPLORE_WRITE ||
+            a->access_kind != b->access_kind);
+}
+
+static void print_access(unsigned task, const struct access *a)
+{
+    static const char *const kinds[] = {"reads", "writes", "changes"};
+
+    printf("  task %u %s %zu bytes at %#lx ", task, kinds[a->access_kind],
+           (size_t)(a->access_end - a->access_from),
+           (unsigned long)a->access_from);
+    print_place(a->access_pc);
+    printf("\n");
+}
+
+/* No lock orders this access and the one that a task is about to make. */
+static void check_access(const struct access *a)
+{
+    for (unsigned i = 0; i < now->schedule_tasks; i++) {
+        const struct access *b = &fibers[i].fiber_access;
+
+        if (i == running || !conflict(a, b))
+            continue;
+        print_access(running, a);
+        print_access(i, b);
+        explore_failed("two accesses that no lock orders");
+    }
+}
+
+static const struct host_explorer explorer;
+
+void explore_access(const void *at, size_t size, enum explore_access access,
+                    uintptr_t pc)
+{
+    struct fiber *f = &fibers[running];
+    struct access a = {(uintptr_t)at, (uintptr_t)at + size, access, pc};
+
+    if (accesses != 0)
+        check_access(&a);
+    if (now->schedule_way == BY_PLACE ? !is_place(pc)
+                                      : left == 0 || --left != 0)
+        return;
+    note_step((struct step){.step_what = "accesses", .step_pc = pc});
+    f->fiber_access = a;
+    accesses++;
+    switch_by_seed();
+    f->fiber_access = (struct access){0};
+    accesses--;
+}
+
 /* ---- the scheduler ------------------------------------------------------ */
 
 static unsigned in_state(enum state state, unsigned from)
 {
+    unsigned best = EXPLORE_TASKS;
+
     for (unsigned i = 0; i < now->schedule_tasks; i++) {
         unsigned k = (from + i) % now->schedule_tasks;
 
-        if (fibers[k].fiber_state == state)
+        if (fibers[k].fiber_state != state || !has_cpu(&fibers[k]))
+            continue;
+        if (!by_priority())
             return k;
+        if (best == EXPLORE_TASKS ||
+            fibers[k].fiber_priority > fibers[best].fiber_priority)
+            best = k;
     }
-    return EXPLORE_TASKS;
+    return best;
+}
+
+static void print_locks(unsigned i)
+{
+    const struct fiber *f = &fibers[i];
+    const struct host_task *t = &f->fiber_task;
+
+    printf("  task %u", i);
+    if (f->fiber_lock != NULL)
+        printf(" spins for \"%s\"", f->fiber_lock->lock_name);
+    for (unsigned n = 0; n < t->task_locks; n++)
+        printf("%s \"%s\"", n == 0 ? ", holds" : "",
+               t->task_lock[n]->lock_name);
+    printf("\n");
+}
+
+static void check_deadlock(void)
+{
+    bool done = true;
+
+    for (unsigned i = 0; i < now->schedule_tasks; i++)
+        done &= fibers[i].fiber_state == DONE;
+    if (done)
+        return;
+    for (unsigned i = 0; i < now->schedule_tasks; i++)
+        if (fibers[i].fiber_state != DONE)
+            print_locks(i);
+    explore_failed("deadlock: no task can run");
 }
 
 /* The task that runs next; EXPLORE_TASKS: all are done. */
 static unsigned choose(void)
 {
-    unsigned from =
-        now->schedule_rate == 0 ? turn : test_random(&chance) % EXPLORE_TASKS;
+    unsigned from = now->schedule_way == BY_STOPS
+                        ? turn
+                        : test_random(&chance) % now->schedule_tasks;
     unsigned i = in_state(READY, from);
 
     if (i == EXPLORE_TASKS)
         i = in_state(WAITING, from);
-    if (i == EXPLORE_TASKS && in_state(BLOCKED, 0) != EXPLORE_TASKS)
-        explore_failed("all tasks are blocked on locks");
+    if (i == EXPLORE_TASKS)
+        check_deadlock();
     return i;
 }
 
 static void start(unsigned i, explore_fn_t *run)
 {
     struct fiber *f = &fibers[i];
+    ucontext_t *c = &f->fiber_place.place_context;
 
     if (f->fiber_stack == NULL)
         f->fiber_stack = malloc(STACK_BYTES);
     f->fiber_task.task_locks = 0;
     f->fiber_state = READY;
     f->fiber_run = run;
+    f->fiber_cpu = NO_CPU;
+    f->fiber_interrupted = false;
+    f->fiber_priority = lowest + test_random(&chance) % 1024;
     f->fiber_points = 0;
     f->fiber_waits = 0;
-    getcontext(&f->fiber_context);
-    f->fiber_context.uc_stack.ss_sp = f->fiber_stack;
-    f->fiber_context.uc_stack.ss_size = STACK_BYTES;
-    f->fiber_context.uc_link = NULL;
-    makecontext(&f->fiber_context, begin, 0);
+    f->fiber_lock = NULL;
+    f->fiber_access = (struct access){0};
+    f->fiber_place.place_begins = true;
+    getcontext(c);
+    c->uc_stack.ss_sp = f->fiber_stack;
+    c->uc_stack.ss_size = STACK_BYTES;
+    c->uc_link = NULL;
+    makecontext(c, begin, 0);
 }
 
-void explore_run(const struct schedule *s, explore_fn_t *const *run)
-{
-    static const struct host_explorer explorer = {point, block, failed};
-    const struct host_explorer *before = host_explorer;
-    struct host_task *self = host_self;
-    unsigned next;
+static const struct host_explorer explorer = {point, taken, block, failed};
 
+void explore_show(const char *schedule)
+{
+    snprintf(shown, sizeof(shown), "%s", schedule);
+}
+
+/* Whether this is the schedule to show. */
+static bool is_shown(const struct schedule *s)
+{
+    char text[32];
+    int n;
+
+    if (s->schedule_way != BY_STOPS)
+        return strcmp(s->schedule_name, shown) == 0;
+    n = snprintf(text, sizeof(text), "%u", s->schedule_stop[0]);
+    if (s->schedule_stop[1] != NEVER)
+        snprintf(text + n, sizeof(text) - (size_t)n, ",%u",
+                 s->schedule_stop[1]);
+    return strcmp(text, shown) == 0;
+}
+
+/* Sets out a schedule from its seed. */
+static void plan(const struct schedule *s)
+{
     now = s;
     turn = 0;
     step_count = 0;
     chance = s->schedule_seed;
+    lowest = INT32_MAX;
+    left = 0;
+    accesses = 0;
+    places_left = s->schedule_depth;
+    interrupts_left = s->schedule_interrupt != NULL ? INTERRUPTS : 0;
+    memset(places, 0, sizeof(places));
+    digest = 0;
+    memset(cpus, 0, sizeof(cpus));
+    all_steps = shown[0] != '\0' && is_shown(s);
+    if (s->schedule_way == BY_PRIORITY)
+        plan_changes();
+    if (s->schedule_way != BY_STOPS)
+        plan_switch();
+}
+
+void explore_run(const struct schedule *s, explore_fn_t *const *run)
+{
+    const struct host_explorer *before = host_explorer;
+    struct host_task *self = host_self;
+    unsigned next;
+
+    if (steps == NULL)
+        steps = malloc(STEPS * sizeof(*steps));
+    plan(s);
     host_print_clear();
     for (unsigned i = 0; i < s->schedule_tasks; i++)
         start(i, run[i]);
     host_explorer = &explorer;
     host_wait = wait_for_memory;
+    explore_runs = true;
     while ((next = choose()) != EXPLORE_TASKS)
         resume(next);
+    explore_runs = false;
     host_explorer = before;
     host_wait = NULL;
     host_self = self;
     host_task = 1;
+    host_cpu = 0;
+    if (all_steps)
+        print_steps();
+}
+
+uint32_t explore_digest(void)
+{
+    return digest;
 }
 
 /* Before and after the tasks run: a panic is a failure of the schedule. */
@@ -342,38 +699,18 @@ static void no_point(const char *what, const mm_lock_t *lock, const char *file,
 
 void explore_guard(void)
 {
-    static const struct host_explorer guard = {no_point, block, failed};
+    static const struct host_explorer guard = {no_point, NULL, block, failed};
 
     host_explorer = &guard;
 }
 
 /* ---- all schedules of two tasks ----------------------------------------- */
 
-void explore_show(const char *stops)
-{
-    snprintf(shown, sizeof(shown), "%s", stops);
-}
-
-/* Whether this is the schedule to show. */
-static bool is_shown(const struct schedule *s)
-{
-    char text[32];
-    int n = snprintf(text, sizeof(text), "%u", s->schedule_stop[0]);
-
-    if (s->schedule_stop[1] != NEVER)
-        snprintf(text + n, sizeof(text) - (size_t)n, ",%u",
-                 s->schedule_stop[1]);
-    return strcmp(text, shown) == 0;
-}
-
 /* One schedule; false if it is none: a task ended before its stop. */
 static bool one(const struct explore_case *c, struct schedule *s)
 {
-    all_steps = shown[0] != '\0' && is_shown(s);
     c->make();
     explore_run(s, c->run);
-    if (all_steps)
-        print_steps();
     c->check();
     for (unsigned i = 0; i < 2; i++)
         if (s->schedule_stop[i] != NEVER &&
@@ -384,7 +721,8 @@ static bool one(const struct explore_case *c, struct schedule *s)
 
 size_t explore_case(const struct explore_case *c, bool deep)
 {
-    struct schedule s = {.schedule_name = c->case_name, .schedule_tasks = 2};
+    struct schedule s = {
+        .schedule_name = c->case_name, .schedule_tasks = 2, .schedule_cpus = 2};
     size_t n = 0;
     bool more = true;
 

@@ -8,6 +8,8 @@
  * objects are as many as before.
  */
 #include "mm/tests/explore/ops.h"
+#include "mm/buddy_stat.h"
+#include "mm/debug/audit.h"
 
 #include <string.h>
 
@@ -199,7 +201,7 @@ static void create_named(unsigned task, enum kind kind)
 
     (void)task;
     (void)kind;
-    cp = kmem_cache_create("x_named", 40, 0, NULL, NULL);
+    cp = kmem_cache_create("x_named", 640, 0, NULL, NULL);
     if (cp == NULL)
         return;
     named = cp;
@@ -217,11 +219,8 @@ static void destroy_cache(unsigned task, enum kind kind)
 
 static void reap_cache(unsigned task, enum kind kind)
 {
-    struct kmem_reap_result r;
-
     (void)task;
-    kmem_cache_reap(cache[kind], KMEM_REAP_ALL, &r);
-    EXPLORE_TRUE(r.reap_kept <= cache[kind]->cache_slabs);
+    kmem_cache_reap(cache[kind], KMEM_REAP_ALL, NULL);
 }
 
 static void reap(unsigned task, enum kind kind)
@@ -298,11 +297,11 @@ static void snapshot(unsigned task, enum kind kind)
     size_t n = 0;
 
     (void)task;
+    kmem_hash_stat(cp, histogram, ARRAY_SIZE(histogram));
     for (; kmem_cache_stat_number(n, &st); n++)
         EXPLORE_TRUE(st.stat_free_slabs + st.stat_full_slabs <= st.stat_slabs);
     for (n = 0; kmem_slab_stat(cp, n, &slab); n++)
         EXPLORE_TRUE(!slab.stat_bad);
-    kmem_hash_stat(cp, histogram, ARRAY_SIZE(histogram));
     kmem_buf_walk(cp, count_buffer, &n);
 }
 
@@ -325,11 +324,121 @@ static void release_unmapped(unsigned task, enum kind kind)
     kmem_unmapped_release(NULL);
 }
 
-const struct op ops[OPS_COUNT] = {
+/* ---- operations of seeds ------------------------------------------------ */
+
+/* The log and the rings of events, which other tasks write: the next entry may
+ * be there by now. */
+static void read_log(unsigned task, enum kind kind)
+{
+    struct kmem_log_entry entry;
+    struct kmem_event event;
+
+    for (uint32_t i = kmem_log_last() + 1, n = 3; i != 0 && n != 0; i--, n--)
+        if (kmem_log_get(i, &entry)) {
+            EXPLORE_TRUE(entry.log_seq == i);
+            EXPLORE_TRUE(entry.log_trans.trans_task <= EXPLORE_TASKS);
+            EXPLORE_TRUE(entry.log_cpu < EXPLORE_TASKS);
+        }
+    for (unsigned ring = 0; ring < KMEM_RINGS; ring++)
+        for (unsigned i = 0; i < 2; i++)
+            if (kmem_event_get(ring, kmem_event_last(ring) + i, &event))
+                EXPLORE_TRUE(event.event_task <= EXPLORE_TASKS);
+    hot_pair(task, kind);
+}
+
+/* Buddy's lists, a cache by its name, slabs, bufctls and hash chains. */
+/* Not buddy_verify: owners write the states of their pages under locks of their
+ * own, so it needs the others stopped, as after a schedule. */
+static void read_pages(unsigned task, enum kind kind)
+{
+    const struct kmem_bufctl *bufctls[8];
+    struct kmem_cache *cp = cache[kind];
+    struct kmem_oversize_stat oversize;
+    struct kmem_slab_stat slab;
+    struct page *big;
+    struct buddy_stat st;
+    uint8_t map[8];
+    size_t index;
+    bool bad;
+
+    (void)task;
+    buddy_stat(&st);
+    EXPLORE_TRUE(st.stat_free_pages <= st.stat_total_pages);
+    EXPLORE_TRUE(buddy_free_pages() <= st.stat_total_pages);
+    big = buddy_alloc(BUDDY_MAX_ORDER); /* mmraces has none */
+    if (big != NULL)
+        buddy_free(big, BUDDY_MAX_ORDER);
+    EXPLORE_TRUE(kmem_cache_find(kinds[kind].kind_name) == cp);
+    EXPLORE_TRUE(kmem_cache_next(cp) != cp);
+    kmem_slab_map(cp, 0, map, sizeof(map) * 8);
+    kmem_slab_bufctls(cp, 0, bufctls, ARRAY_SIZE(bufctls));
+    for (size_t i = 0; i < 4; i++) {
+        kmem_hash_entry(cp, i, 0, &bad);
+        EXPLORE_TRUE(!bad);
+    }
+    kmem_oversize_stat(&oversize);
+    EXPLORE_TRUE(oversize.stat_inuse <= oversize.stat_pages);
+    EXPLORE_TRUE(kmem_slab_lookup(workers[KEEPER].worker_object[0].object_addr,
+                                  &slab, &index) != NULL);
+}
+
+/* What a reap would take. */
+static void dry_run(unsigned task, enum kind kind)
+{
+    struct kmem_reap_result r;
+
+    (void)task;
+    kmem_cache_reap(cache[kind], KMEM_REAP_DRY, &r);
+    EXPLORE_TRUE(r.reap_slabs <= r.reap_slabs + r.reap_kept);
+}
+
+static unsigned failing; /* a bit for each task that gets no pages */
+
+static bool is_failing(const struct kmem_cache *cp, int flags)
+{
+    (void)cp;
+    (void)flags;
+    return (failing >> (host_task - 1) & 1) != 0;
+}
+
+/* Allocates what there is without a new slab. */
+static void fail_pages(unsigned task, enum kind kind)
+{
+    struct worker *w = &workers[task];
+    void *addr = NULL;
+
+    failing |= 1u << task;
+    kmem_fail_hook = is_failing;
+    for (unsigned i = 0; i < 4; i++) {
+        addr = kmem_cache_alloc(cache[kind], KM_NOSLEEP);
+        if (addr == NULL || w->worker_count + 4 > OBJECTS)
+            break;
+        keep(task, kind, addr, kinds[kind].kind_size);
+        addr = NULL;
+    }
+    if (addr != NULL)
+        kmem_cache_free(cache[kind], addr);
+    EXPLORE_TRUE(kmem_alloc(20000, KM_NOSLEEP) == NULL);
+    failing &= ~(1u << task);
+}
+
+bool ops_is_failing(unsigned task)
+{
+    return (failing >> task & 1) != 0;
+}
+
+const struct op ops[ALL_OPS_COUNT] = {
 #define X(name, run, kind, objects, use) {#name, run, kind, objects, use},
-    OPS(X)
+    OPS(X) SEED_OPS(X)
 #undef X
 };
+
+bool ops_legal(const struct op *a, const struct op *b)
+{
+    return a->op_kind != b->op_kind ||
+           !((a->op_use == USES && b->op_use == ENDS) ||
+             (a->op_use == ENDS && b->op_use == USES));
+}
 
 /* ---- before and after --------------------------------------------------- */
 
@@ -428,10 +537,14 @@ static void end_world(void)
 
 void ops_check_world(void)
 {
+    const struct page *page;
+
+    kmem_fail_hook = NULL;
     for (unsigned i = 0; i <= KEEPER; i++)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
             check_stamp(&workers[i].worker_object[n]);
     verify(0, NONE);
+    EXPLORE_TRUE(buddy_verify(&page) == NULL);
     EXPLORE_TRUE(named_count <= 1);
     EXPLORE_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
     EXPLORE_TRUE(kmem_error_count == 0);

@@ -65,6 +65,14 @@ enum use {
     X(look_up, look_up, LARGE, 0, KEEPS)                                       \
     X(release_unmapped, release_unmapped, UNMAPPED, 0, KEEPS)
 
+/* The others run in schedules from seeds only. */
+#define SEED_OPS(X)                                                            \
+    X(read_log, read_log, CHECKED, 0, KEEPS)                                   \
+    X(read_pages, read_pages, LARGE, 0, KEEPS)                                 \
+    X(dry_run, dry_run, LARGE, 0, KEEPS)                                       \
+    X(fail_small, fail_pages, SMALL, 0, KEEPS)                                 \
+    X(fail_large, fail_pages, LARGE, 0, KEEPS)
+
 struct op {
     const char *op_name;
     void (*op_run)(unsigned task, enum kind kind);
@@ -77,10 +85,21 @@ enum {
 #define X(name, run, kind, objects, use) OP_##name,
     OPS(X)
 #undef X
-    OPS_COUNT
+    OPS_COUNT,
+    OPS_LAST = OPS_COUNT - 1,
+#define X(name, run, kind, objects, use) OP_##name,
+    SEED_OPS(X)
+#undef X
+    ALL_OPS_COUNT
 };
 
-extern const struct op ops[OPS_COUNT];
+extern const struct op ops[ALL_OPS_COUNT];
+
+/* Whether the task's allocations of pages fail now. */
+bool ops_is_failing(unsigned task);
+
+/* Whether two tasks may run these at the same time. */
+bool ops_legal(const struct op *a, const struct op *b);
 
 /* The objects and caches of a task. */
 #define OBJECTS 128

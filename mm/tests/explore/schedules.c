@@ -1,8 +1,9 @@
 /*
- * The schedules: all of each pair of operations, and random ones of several
- * tasks. Each runs in a process of its own.
+ * The schedules: all of each pair of operations, and those of seeds. Each pair
+ * and each seed runs in a process of its own.
  */
 #include "mm/tests/explore/ops.h"
+#include "mm/tests/explore/seeds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,14 +35,6 @@ static void make_pair(void)
 static void run_pair(unsigned task)
 {
     pair[task]->op_run(task, pair[task]->op_kind);
-}
-
-/* Whether the two may run at the same time. */
-static bool is_legal(const struct op *a, const struct op *b)
-{
-    return a->op_kind != b->op_kind ||
-           !((a->op_use == USES && b->op_use == ENDS) ||
-             (a->op_use == ENDS && b->op_use == USES));
 }
 
 /* Runs one function in a process of its own; 0 if it succeeds. */
@@ -107,7 +100,7 @@ static bool is_tried(const struct op *a, const struct op *b, bool deep,
 {
     const struct op *often = &ops[OP_verify_often];
 
-    return is_legal(a, b) && (!deep || named || (a != often && b != often));
+    return ops_legal(a, b) && (!deep || named || (a != often && b != often));
 }
 
 /* All pairs in which this operation is the first. */
@@ -176,73 +169,39 @@ static void test_first(const char *name)
 OPS(X)
 #undef X
 
-/* ---- several tasks at random -------------------------------------------- */
+/* ---- seeds -------------------------------------------------------------- */
 
-#define RANDOM_OPS 8 /* of each task */
-
-static bool may_destroy; /* else the caches that may be destroyed are used */
-
-static void run_random(unsigned task)
+static void all_of_seed(void *arg)
 {
-    struct worker *w = &workers[task];
-
-    for (unsigned i = 0; i < RANDOM_OPS; i++) {
-        const struct op *op = &ops[test_random(&w->worker_random) % OPS_COUNT];
-
-        if (op->op_use == (may_destroy ? USES : ENDS) ||
-            w->worker_count < op->op_objects || w->worker_count + 4 > OBJECTS)
-            continue;
-        if (op->op_use == ENDS) { /* its memory may serve another cache */
-            if (ops_destroyed[op->op_kind] != 0 || task != 0)
-                continue;
-        }
-        op->op_run(task, op->op_kind);
-    }
-}
-
-/* One schedule of all tasks, from its seed alone. */
-static void one_random(void *arg)
-{
-    uint32_t seed = *(uint32_t *)arg;
-    static explore_fn_t *const run[EXPLORE_TASKS] = {run_random, run_random,
-                                                     run_random, run_random};
-    uint32_t state = seed * 0x9e3779b1u + 1;
-    struct schedule s = {
-        .schedule_tasks = 2 + test_random(&state) % (EXPLORE_TASKS - 1),
-        .schedule_rate = 1 + test_random(&state) % 24,
-        .schedule_seed = seed,
-    };
-
     explore_guard();
-    may_destroy = test_random(&state) % 2;
-    ops_make_world(HAS(KINDS) - 1);
-    for (unsigned i = 0; i < EXPLORE_TASKS; i++)
-        workers[i].worker_random = test_random(&state);
-    explore_run(&s, run);
-    ops_check_world();
+    seeds_run(*(uint32_t *)arg);
 }
 
-static int try_random(uint32_t seed, uint32_t count)
+static int try_seeds(uint32_t seed, uint32_t count)
 {
     int bad = 0;
 
+    ops_warm_up();
+    seeds_find_planted();
     for (; count != 0 && bad < 3; count--, seed++) {
         char name[NAME];
 
         snprintf(name, sizeof(name), "seed %u", seed);
-        bad += in_process(name, one_random, &seed);
+        bad += in_process(name, all_of_seed, &seed);
     }
     return bad;
 }
 
-int explore_random(uint32_t seed, uint32_t count)
+int explore_seeds(const char *seed, const char *count)
 {
-    ops_warm_up();
-    return try_random(seed, count) == 0 ? 0 : 1;
+    seeds_command = "build/host/mmtest -r ";
+    return try_seeds(seeds_read(seed), (uint32_t)strtoul(count, NULL, 0)) == 0
+               ? 0
+               : 1;
 }
 
-KTEST(explore, random_schedules)
+KTEST(explore, schedules_of_seeds)
 {
-    ops_warm_up();
-    KT_EQ(try_random(1, 300), 0);
+    seeds_command = "build/host/mmtest -r ";
+    KT_EQ(try_seeds(1, 8), 0);
 }

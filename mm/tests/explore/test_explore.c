@@ -324,6 +324,45 @@ KTEST(explore, a_hash_table_that_grows_raises_no_alarm)
     explore_all(&c);
 }
 
+/* ---- a page that says it is unmapped has its slab ----------------------- */
+
+static void make_unmapped(void)
+{
+    make(500);
+    EXPLORE_TRUE(kmem_debug_set(cp, KMF_UNMAP) == 0);
+    test_alloc(cp, 0, 1);
+    test_free(cp, 0, 1);
+}
+
+static void release_it(unsigned task)
+{
+    (void)task;
+    kmem_unmapped_release(cp);
+}
+
+/* The slab data that the page names is not free. Without a lock: no other task
+ * runs here. */
+static void look_at_page(unsigned task)
+{
+    const struct page *p = virt_to_page(test_obj[0]);
+    const struct kmem_bufctl *bcp = NULL;
+
+    host_point("looks", NULL, __FILE__, __LINE__);
+    if (p->page_state == PAGE_UNMAPPED)
+        bcp = kmem_slab_of(p->page_owner)->slab_head;
+    for (; bcp != NULL; bcp = bcp->bufctl_next)
+        EXPLORE_TRUE(kmem_bufctl_buf(kmem_slab_cache, bcp) != p->page_owner);
+    (void)task;
+}
+
+KTEST(explore, S53_an_unmapped_page_has_its_slab)
+{
+    static const struct explore_case c = {
+        "unmapped page", make_unmapped, {release_it, look_at_page}, end};
+
+    explore_all(&c);
+}
+
 /* ---- S-8: destroy waits for the holders --------------------------------- */
 
 static int destroy_error;

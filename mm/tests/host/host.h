@@ -41,6 +41,7 @@ struct host_explorer {
     /* another task may run here: before a lock, after an unlock */
     void (*point)(const char *what, const mm_lock_t *lock, const char *file,
                   int line);
+    void (*taken)(const mm_lock_t *lock, const char *file, int line);
     void (*block)(mm_lock_t *lock); /* another task holds it */
     /* a panic, or a lock used wrongly: does not return */
     void (*failed)(const char *why);
@@ -90,16 +91,26 @@ extern bool host_unmaps; /* whether pages can be unmapped */
 extern const void *host_root_from[2], *host_root_end[2];
 extern const struct kmem_cache *host_root_cache;
 
+/* The callers that mm_backtrace finds, and how many; NULL: the real ones. */
+extern const uintptr_t *host_stack;
+extern unsigned host_stack_depth;
+
+/* Whether all other tasks are stopped; a cache whose objects have pointers with
+ * all bits inverted. */
+extern bool host_others_stopped;
+extern const struct kmem_cache *host_inverted_cache;
+
 /* Lets a root reach over several variables: the address sanitizer forbids to
  * read what is between them. */
 void host_root_over(const void *from, const void *end);
 
 /* mm/tests/explore/schedules.c. All schedules of a pair of operations ("A+B";
  * "A": of all pairs with A first; NULL: of all pairs), `deep`: with two stops,
- * and without verify_often unless it is named. Prints how many ran. Or `count`
- * random schedules. Return the exit status of the process. */
+ * and without verify_often unless it is named. Prints how many ran. Or those of
+ * `count` seeds; `seed` may be SEED.NUMBER. Return the exit status of the
+ * process. */
 int explore_pairs(const char *name, bool deep);
-int explore_random(uint32_t seed, uint32_t count);
+int explore_seeds(const char *seed, const char *count);
 
 /* Expectations that failed in this process. */
 extern unsigned host_failures;

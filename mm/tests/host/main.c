@@ -10,7 +10,8 @@
  *     mmtest -m [SEED [OPS]]    one while debugging modes come and go
  *     mmtest -x [A[+B[@K[,J]]]] schedules of two operations
  *     mmtest -d [A[+B]]         the same, and the second stops as well
- *     mmtest -r SEED [N]        N random schedules of several tasks
+ *     mmtest -r SEED [N]        the schedules of N seeds
+ *     mmtest -r SEED.NUMBER     one of them, with all its steps
  *
  * Each case runs in a process and on a machine of its own, so that one that
  * crashes, hangs or spoils memory ends alone. After it the same checks stand
@@ -333,9 +334,7 @@ static int run_schedules(int argc, char **argv)
     host_start_pages(HOST_FRAMES);
     kmem_init();
     if (argv[1][1] == 'r')
-        return explore_random((uint32_t)strtoul(argv[2], NULL, 0),
-                              argc > 3 ? (uint32_t)strtoul(argv[3], NULL, 0)
-                                       : 1);
+        return explore_seeds(argv[2], argc > 3 ? argv[3] : "1");
     return explore_pairs(argv[2], argv[1][1] == 'd');
 }
 

@@ -79,6 +79,8 @@ void host_lock(mm_lock_t *lock, const char *file, int line)
     lock->lock_taken++;
     host_locks_taken++;
     t->task_lock[t->task_locks++] = lock;
+    if (host_explorer != NULL && host_explorer->taken != NULL)
+        host_explorer->taken(lock, file, line);
 }
 
 void host_unlock(mm_lock_t *lock, const char *file, int line)
@@ -161,6 +163,10 @@ char host_events[4096];
 bool host_unmaps = true;
 const void *host_root_from[2], *host_root_end[2];
 const struct kmem_cache *host_root_cache;
+const uintptr_t *host_stack;
+unsigned host_stack_depth;
+bool host_others_stopped;
+const struct kmem_cache *host_inverted_cache;
 
 static uint8_t *unmapped; /* a byte for each page of the arena */
 static size_t arena_pages;
@@ -233,10 +239,12 @@ bool mm_describe(const void *addr, char *text, size_t size)
 
 void mm_stop_others(void)
 {
+    host_others_stopped = true;
 }
 
 void mm_resume_others(void)
 {
+    host_others_stopped = false;
 }
 
 void host_root_over(const void *from, const void *end)
@@ -259,16 +267,17 @@ bool mm_is_root(const struct kmem_cache *cp)
 
 uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word)
 {
-    (void)cp;
-    return word;
+    return cp != NULL && cp == host_inverted_cache ? ~word : word;
 }
 
 unsigned mm_backtrace(uintptr_t *pc, unsigned max)
 {
     void *frames[32];
-    int n = backtrace(frames, 32);
+    int n = host_stack == NULL ? backtrace(frames, 32) : 0;
     unsigned i = 0;
 
+    for (; host_stack != NULL && i < MIN(max, host_stack_depth); i++)
+        pc[i] = host_stack[i];
     for (; i < max && (int)i + 2 < n; i++)
         pc[i] = (uintptr_t)frames[i + 2];
     return i;
@@ -336,8 +345,11 @@ static void *map_before_guard(size_t bytes)
     return from + pages * PAGE_SIZE - bytes;
 }
 
+#define ARENA_ALIGN MIB(16)
+
 /* A machine with the usual hole below 1 MiB and another, higher up, whose
- * edges are not on page boundaries. */
+ * edges are not on page boundaries. The lower digits of its addresses are the
+ * same in every run: hash chains depend on them. */
 void host_start_pages(size_t frames)
 {
     const struct mem_region regions[] = {
@@ -346,7 +358,8 @@ void host_start_pages(size_t frames)
         {MIB(3) + 100, MIB(3) + 200 * PAGE_SIZE + 1, false},
     };
 
-    host_arena = map_memory(frames << PAGE_SHIFT);
+    host_arena = map_memory((frames << PAGE_SHIFT) + ARENA_ALIGN);
+    host_arena = (char *)ROUND_UP((uintptr_t)host_arena, ARENA_ALIGN);
     unmapped = calloc(frames, 1);
     arena_pages = frames;
     page_init(map_before_guard(page_array_bytes(frames)), frames, regions,

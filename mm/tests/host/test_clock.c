@@ -26,6 +26,32 @@ KTEST(kmem_clock, the_next_update_is_an_interval_away)
     KT_EQ(kmem_update_due(), 14000);
 }
 
+/* The moment of the last update is kept modulo 2^32. */
+KTEST(kmem_clock, updates_go_on_after_49_days)
+{
+    uint32_t before;
+
+    kmem_ws_interval = 15000;
+    host_clock_ms = (1ull << 32) - 40000;
+    kmem_update_poll();
+    host_clock_ms += kmem_update_due();
+    kmem_update_poll();
+    before = kmem_updates;
+    for (uint32_t i = 1; i <= 4; i++) {
+        host_clock_ms += 14999;
+        KT_EQ(kmem_update_due(), 1);
+        kmem_update_poll();
+        KT_EQ(kmem_updates, before + i - 1);
+        host_clock_ms += 1;
+        kmem_update_poll();
+        KT_EQ(kmem_updates, before + i);
+    }
+    KT_GE(host_clock_ms, 1ull << 32);
+    host_clock_ms += 30000;
+    kmem_update_poll();
+    KT_EQ(kmem_updates, before + 6);
+}
+
 KTEST(kmem_clock, extremes_keep_the_default_pace)
 {
     static const uint32_t extremes[] = {0, KMEM_WS_INFINITE};

@@ -43,12 +43,22 @@ struct object {
     unsigned object_cache; /* SHARED: of kmem_alloc */
 };
 
+/* An object that any thread may free, and whether one has. */
+struct handed {
+    struct kmem_cache *handed_cache;
+    void *handed_addr;
+    bool handed_freed;
+};
+
+static struct handed *handed;
+
 struct thread {
     pthread_t thread_id;
     unsigned thread_number;
     uint64_t thread_random;
     struct object thread_object[OBJECTS];
     unsigned thread_objects;
+    struct handed thread_handed;
 };
 
 static unsigned below(struct thread *t, unsigned n)
@@ -137,6 +147,47 @@ static void same_name(void)
         CHECK(kmem_cache_destroy(cp) == 0);
 }
 
+/* Frees the object that a thread waits for. */
+static void free_handed(void)
+{
+    struct handed *h = __atomic_exchange_n(&handed, NULL, __ATOMIC_ACQ_REL);
+
+    if (h == NULL)
+        return;
+    kmem_cache_free(h->handed_cache, h->handed_addr);
+    __atomic_store_n(&h->handed_freed, true, __ATOMIC_RELAXED);
+}
+
+/* A cache is destroyed as soon as another thread has freed its last object:
+ * only the lock of the cache orders the two. */
+static void hand_over(struct thread *t)
+{
+    struct handed *h = &t->thread_handed;
+    struct handed *none = NULL;
+    char name[16];
+
+    snprintf(name, sizeof(name), "handed_%u", t->thread_number);
+    h->handed_cache = kmem_cache_create(name, 64, 0, NULL, NULL);
+    if (h->handed_cache == NULL)
+        return;
+    h->handed_addr = kmem_cache_alloc(h->handed_cache, KM_NOSLEEP);
+    __atomic_store_n(&h->handed_freed, h->handed_addr == NULL,
+                     __ATOMIC_RELAXED);
+    while (h->handed_addr != NULL &&
+           !__atomic_compare_exchange_n(&handed, &none, h, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+        free_handed(); /* another thread's */
+        none = NULL;
+    }
+    for (unsigned n = 1; !__atomic_load_n(&h->handed_freed, __ATOMIC_RELAXED);
+         n++) {
+        sched_yield();
+        if (n % 1000 == 0)
+            free_handed(); /* the others may have ended */
+    }
+    CHECK(kmem_cache_destroy(h->handed_cache) == 0);
+}
+
 static void set_modes(struct thread *t, struct kmem_cache *cp)
 {
     static const unsigned modes[] = {0, FPZU, KMF_UNMAP, KMF_TRACE};
@@ -198,7 +249,7 @@ static void pages(struct thread *t)
 
 static void rare(struct thread *t)
 {
-    switch (below(t, 12)) {
+    switch (below(t, 14)) {
     case 0:
         own_cache(t);
         break;
@@ -232,6 +283,12 @@ static void rare(struct thread *t)
         break;
     case 10:
         kmem_unmapped_release(NULL);
+        break;
+    case 11:
+        hand_over(t);
+        break;
+    case 12:
+        free_handed();
         break;
     default:
         use_idle();

@@ -23,6 +23,7 @@
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
+#include "tools/workshop/ktest/ktest.h"
 
 static const uint16_t speed_sizes[] = {8,   16,  32,   64,   128,
                                        256, 512, 1024, 2048, 4096};
@@ -497,7 +498,7 @@ static void print_title(size_t group)
 {
     bool bytes = groups[group].run == bench_util;
 
-    exact = bytes || benchcmd_ticks_are_exact();
+    exact = bytes || ktest_ticks_are_exact();
     kprintf("%s%s\n", groups[group].title,
             exact ? "" : "\n  ticks, noisy; ICOUNT=1 counts instructions");
 }

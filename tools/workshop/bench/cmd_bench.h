@@ -64,9 +64,6 @@ void benchcmd_report_size(const char *what, uint32_t size, uint64_t total,
 /* The cost of an empty loop of ROUNDS rounds, in instructions. */
 uint64_t benchcmd_empty_loop(void);
 
-/* Whether a tick is an instruction: if so, a loop always costs the same. */
-bool benchcmd_ticks_are_exact(void);
-
 /* ROUNDS hot pairs of a cache, net. */
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp);
 

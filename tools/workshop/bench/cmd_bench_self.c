@@ -1,6 +1,6 @@
 /*
  * `bench self`: measures sequences of ten and eleven instructions, to check
- * that nothing of a loop remains in the figures; and whether figures are exact.
+ * that nothing of a loop remains in the figures.
  */
 #include "kernel/x86/cpu.h"
 #include "tools/workshop/bench/cmd_bench.h"
@@ -13,19 +13,6 @@ __attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
     REPEAT (ROUNDS)
         ;
     return rdtsc() - start;
-}
-
-/* Whether a tick is an instruction: if so, a loop always costs the same. */
-bool benchcmd_ticks_are_exact(void)
-{
-    uint32_t flags = irq_save();
-    uint64_t first = benchcmd_empty_loop();
-    bool same = true;
-
-    for (int i = 0; i < 3; i++)
-        same &= benchcmd_empty_loop() == first;
-    irq_restore(flags);
-    return same;
 }
 
 /* ---- known costs -------------------------------------------------------- */

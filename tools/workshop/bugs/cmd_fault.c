@@ -4,6 +4,7 @@
 #include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
+#include "kernel/task/task.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/panic.h"
@@ -26,6 +27,19 @@ MISTAKE read_null(void)
 MISTAKE divide_by_zero(void)
 {
     kprintf("%d\n", (zero + 1) / zero);
+}
+
+MISTAKE read_null_locked(void)
+{
+    spin_lock(&console_lock);
+    read_null();
+}
+
+MISTAKE print_locked(void)
+{
+    spin_lock(&sched_lock);
+    kprintf("printed with sched_lock held\n");
+    spin_unlock(&sched_lock);
 }
 
 /* Fills the stack with its own frames until there is no page for the next. */
@@ -82,6 +96,33 @@ MISTAKE overrun_array(void)
     kprintf("%s\n", name);
 }
 
+/* The shell after the panic needs this lock. */
+MISTAKE fault_locked(void)
+{
+    spin_lock(&sched_lock);
+    read_null();
+    spin_unlock(&sched_lock);
+}
+
+/* Its rank is above those of all others. */
+static struct spinlock fault_lock = SPINLOCK_INIT("fault", 60);
+
+MISTAKE take_twice(void)
+{
+    spin_lock(&fault_lock);
+    spin_lock(&fault_lock);
+    spin_unlock(&fault_lock);
+    spin_unlock(&fault_lock);
+}
+
+/* Waits for a lock that no processor holds, and that none can release. */
+MISTAKE wait_for_ever(void)
+{
+    fault_lock.lock_taken = 1;
+    spin_lock(&fault_lock);
+    spin_unlock(&fault_lock);
+}
+
 /* In these a program's page is mapped: with one instruction, ret. */
 #define PROGRAM_PAGE SPACE_IMAGE_BASE
 
@@ -103,7 +144,7 @@ MISTAKE run_program(void)
 static struct space *make_program(void)
 {
     static const uint8_t ret = 0xC3;
-    struct space *s = space_create();
+    struct space *s = space_create(NULL);
 
     if (s == NULL)
         panic("no memory for a program's page");
@@ -129,6 +170,8 @@ static void with_program(void (*mistake)(void))
 
 enum fault_kind {
     FAULT_NULL,
+    FAULT_CONSOLE,
+    FAULT_PRINT,
     FAULT_DIVIDE,
     FAULT_STACK,
     FAULT_WRITE_TEXT,
@@ -136,6 +179,9 @@ enum fault_kind {
     FAULT_OPCODE,
     FAULT_MEMORY,
     FAULT_ARRAY,
+    FAULT_LOCKED,
+    FAULT_LOCK_TWICE,
+    FAULT_LOCK_LOST,
     FAULT_READ_PROGRAM,
     FAULT_WRITE_PROGRAM,
     FAULT_RUN_PROGRAM,
@@ -143,9 +189,10 @@ enum fault_kind {
 };
 
 static const char *const fault_names[FAULT_KINDS] = {
-    "null",         "divide",        "stack",       "write-text",
-    "gp",           "opcode",        "memory",      "array",
-    "read-program", "write-program", "run-program",
+    "null",        "console",    "print",     "divide",       "stack",
+    "write-text",  "gp",         "opcode",    "memory",       "array",
+    "locked",      "lock-twice", "lock-lost", "read-program", "write-program",
+    "run-program",
 };
 
 /* Direct calls: a backtrace finds the caller of a function without a frame
@@ -155,6 +202,12 @@ static void run_fault(enum fault_kind kind)
     switch (kind) {
     case FAULT_NULL:
         read_null();
+        break;
+    case FAULT_CONSOLE:
+        read_null_locked();
+        break;
+    case FAULT_PRINT:
+        print_locked();
         break;
     case FAULT_DIVIDE:
         divide_by_zero();
@@ -173,6 +226,15 @@ static void run_fault(enum fault_kind kind)
         break;
     case FAULT_ARRAY:
         overrun_array();
+        break;
+    case FAULT_LOCKED:
+        fault_locked();
+        break;
+    case FAULT_LOCK_TWICE:
+        take_twice();
+        break;
+    case FAULT_LOCK_LOST:
+        wait_for_ever();
         break;
     case FAULT_READ_PROGRAM:
         with_program(read_program);

@@ -9,6 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/vm/commit.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/panic.h"
 
 #define EVENT_TEXT 300 /* always fits an event, escaped */
@@ -147,6 +148,51 @@ bool ktest_enough(size_t bytes)
                  "needs %zu KiB of free memory, has %zu", bytes >> 10,
                  there >> 10);
     return there >= bytes;
+}
+
+#define ROUNDS 1000 /* of a loop */
+
+static __attribute__((noinline)) uint64_t time_of_loop(void)
+{
+    uint64_t start = rdtsc();
+
+    for (volatile int i = 0; i < ROUNDS; i++)
+        continue;
+    return rdtsc() - start;
+}
+
+/* If a tick is an instruction, a loop always takes the same. In v86 it may take
+ * none: counter and clock stand still within a block of code. */
+bool ktest_ticks_are_exact(void)
+{
+    uint32_t flags = irq_save();
+    uint64_t first = time_of_loop();
+    bool same = first >= ROUNDS;
+
+    for (int i = 0; i < 3; i++)
+        same &= time_of_loop() == first;
+    irq_restore(flags);
+    return same;
+}
+
+bool ktest_ticks_come_anywhere(void)
+{
+    bool anywhere = time_of_loop() >= ROUNDS;
+
+    if (!anywhere)
+        strlcpy(skipped, "needs ticks of the clock at any instruction",
+                sizeof(skipped));
+    return anywhere;
+}
+
+bool ktest_counting(void)
+{
+    bool exact = ktest_ticks_are_exact();
+
+    if (!exact)
+        strlcpy(skipped, "compares times; make ICOUNT=1 counts instructions",
+                sizeof(skipped));
+    return exact;
 }
 
 void ktest_fail(const char *file, int line, const char *fmt, ...)

@@ -50,6 +50,16 @@ void ktest_undo(void (*fn)(void *arg), void *arg);
  * programs. If not, the running case is skipped. */
 bool ktest_enough(size_t bytes);
 
+/* Kernel only. Whether a tick of the time-stamp counter is an instruction. */
+bool ktest_ticks_are_exact(void);
+
+/* Likewise; if not, the running case is skipped. */
+bool ktest_counting(void);
+
+/* Kernel only. Whether the clock interrupts at any instruction; if not, as in
+ * v86, the running case is skipped. */
+bool ktest_ticks_come_anywhere(void);
+
 #define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
 
 #define KT_TRUE(e)                                                             \
@@ -83,6 +93,20 @@ bool ktest_enough(size_t bytes);
 #define KT_NEEDS(bytes)                                                        \
     do {                                                                       \
         if (!ktest_enough(bytes))                                              \
+            return;                                                            \
+    } while (0)
+
+/* Skips a case that compares times, unless a tick is an instruction. */
+#define KT_NEEDS_COUNTING()                                                    \
+    do {                                                                       \
+        if (!ktest_counting())                                                 \
+            return;                                                            \
+    } while (0)
+
+/* Skips a case in which the clock has to interrupt one function. */
+#define KT_NEEDS_TICKS_ANYWHERE()                                              \
+    do {                                                                       \
+        if (!ktest_ticks_come_anywhere())                                      \
             return;                                                            \
     } while (0)
 

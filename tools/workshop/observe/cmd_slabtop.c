@@ -45,8 +45,7 @@ struct view {
     size_t view_first;   /* of the rows, on a screen */
 };
 
-/* Too big for a stack; one shell, one command at a time. */
-static struct slabtop_table table;
+struct slabtop_table slabtop_table;
 
 static const struct {
     const char *order_word; /* of -s; its first letter is the key */
@@ -111,15 +110,17 @@ static const char *mib(size_t pages, char buf[HEAP_CELL])
 
 static void print_times(const struct view *v)
 {
-    uint32_t s = (uint32_t)(table.table_at_ms / 1000);
+    uint32_t s = (uint32_t)(slabtop_table.table_at_ms / 1000);
     char since[HEAP_CELL] = "boot";
 
-    if (table.table_ms < table.table_at_ms)
-        snprintf(since, sizeof(since), "%u.%02u s ago", table.table_ms / 1000,
-                 table.table_ms % 1000 / 10);
+    if (slabtop_table.table_ms < slabtop_table.table_at_ms)
+        snprintf(since, sizeof(since), "%u.%02u s ago",
+                 slabtop_table.table_ms / 1000,
+                 slabtop_table.table_ms % 1000 / 10);
     line(v, "up %u:%02u:%02u   %u tasks   %zu caches%s   rates since %s",
-         s / 3600, s / 60 % 60, s % 60, count_tasks(), table.table_rows - 1,
-         table.table_rows == SLABTOP_ROWS ? " or more" : "", since);
+         s / 3600, s / 60 % 60, s % 60, count_tasks(),
+         slabtop_table.table_rows - 1,
+         slabtop_table.table_rows == SLABTOP_ROWS ? " or more" : "", since);
 }
 
 static void print_memory(const struct view *v)
@@ -138,7 +139,7 @@ static void print_memory(const struct view *v)
          "%zu objects in %zu slabs",
          seg.stat_use[PAGE_SLAB], mib(seg.stat_use[PAGE_SLAB], a),
          seg.stat_use[PAGE_HASH], seg.stat_use[PAGE_OVERSIZE],
-         table.table_sum.row_inuse, table.table_sum.row_slabs);
+         slabtop_table.table_sum.row_inuse, slabtop_table.table_sum.row_slabs);
 }
 
 /* The keys; the one of the order in force stands out. */
@@ -161,12 +162,13 @@ static void print_keys(const struct view *v)
  * reverse look alike on every terminal. */
 static void print_bar(const struct view *v, const struct slabtop_row *row)
 {
-    uint64_t whole = slabtop_value(&table.table_sum, v->view_order);
+    uint64_t whole = slabtop_value(&slabtop_table.table_sum, v->view_order);
     uint64_t part = slabtop_value(row, v->view_order);
     char bar[BAR + 1];
     size_t n;
 
-    if (v->view_output != DISPLAY || row == &table.table_sum || whole == 0)
+    if (v->view_output != DISPLAY || row == &slabtop_table.table_sum ||
+        whole == 0)
         return;
     n = (size_t)((part * BAR + whole / 2) / whole);
     memset(bar, ' ', sizeof(bar));
@@ -192,13 +194,15 @@ static void print_row(const struct view *v, const struct slabtop_row *row)
 
     if (slabtop_hit(row) >= 0)
         heap_percent((unsigned)slabtop_hit(row), hit);
-    snprintf(
-        text, sizeof(text), "%-*.*s %9s %9s %9s %9s %6s", NAME, NAME,
-        row->row_name,
-        tenths(slabtop_rate(delta[SLABTOP_ALLOCS], table.table_ms), allocs),
-        tenths(slabtop_rate(delta[SLABTOP_FREES], table.table_ms), frees),
-        tenths(slabtop_rate(delta[SLABTOP_GROWS], table.table_ms), grows),
-        heap_count(row->row_mem / 1024, 9, mem), hit);
+    snprintf(text, sizeof(text), "%-*.*s %9s %9s %9s %9s %6s", NAME, NAME,
+             row->row_name,
+             tenths(slabtop_rate(delta[SLABTOP_ALLOCS], slabtop_table.table_ms),
+                    allocs),
+             tenths(slabtop_rate(delta[SLABTOP_FREES], slabtop_table.table_ms),
+                    frees),
+             tenths(slabtop_rate(delta[SLABTOP_GROWS], slabtop_table.table_ms),
+                    grows),
+             heap_count(row->row_mem / 1024, 9, mem), hit);
     put(v, text);
     print_bar(v, row);
     put(v, v->view_output == DISPLAY ? "\033[K\n" : "\n");
@@ -228,8 +232,8 @@ static size_t print_rows(const struct view *v, size_t first, size_t max)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < table.table_rows; i++) {
-        const struct slabtop_row *row = slabtop_row(&table, i);
+    for (size_t i = 0; i < slabtop_table.table_rows; i++) {
+        const struct slabtop_row *row = slabtop_row(&slabtop_table, i);
 
         if (slabtop_idle(row))
             continue;
@@ -250,7 +254,7 @@ static void print_screen(struct view *v)
     print_memory(v);
     print_keys(v);
     print_head(v);
-    print_row(v, &table.table_sum);
+    print_row(v, &slabtop_table.table_sum);
     rows = print_rows(v, v->view_first, screen ? ROWS : SIZE_MAX);
     if (v->view_first + ROWS > rows)
         v->view_first = rows > ROWS ? rows - ROWS : 0;
@@ -279,14 +283,14 @@ static void json_table(void)
     buddy_stat(&st);
     kprintf("{\"at_ms\":%llu,\"ms\":%u,\"tasks\":%u,\"free_pages\":%zu,"
             "\"total_pages\":%zu,\"supplier_pages\":%zu",
-            (unsigned long long)table.table_at_ms, table.table_ms,
-            count_tasks(), st.stat_free_pages, st.stat_total_pages,
-            seg.stat_pages);
-    json_counts(&table.table_sum);
-    for (size_t i = 0; i < table.table_rows; i++) {
+            (unsigned long long)slabtop_table.table_at_ms,
+            slabtop_table.table_ms, count_tasks(), st.stat_free_pages,
+            st.stat_total_pages, seg.stat_pages);
+    json_counts(&slabtop_table.table_sum);
+    for (size_t i = 0; i < slabtop_table.table_rows; i++) {
         kprintf("{\"cache\":");
-        shell_json_string(slabtop_row(&table, i)->row_name);
-        json_counts(slabtop_row(&table, i));
+        shell_json_string(slabtop_row(&slabtop_table, i)->row_name);
+        json_counts(slabtop_row(&slabtop_table, i));
     }
 }
 
@@ -294,7 +298,7 @@ static void json_table(void)
 
 static void show(struct view *v)
 {
-    slabtop_sort(&table, v->view_order);
+    slabtop_sort(&slabtop_table, v->view_order);
     if (v->view_output == JSON)
         json_table();
     else
@@ -328,7 +332,7 @@ static bool wait_key(uint64_t end_ms)
 /* Waits until the next look is due. False: the user wants to leave. */
 static bool pause(struct view *v)
 {
-    uint64_t end = table.table_at_ms + v->view_ms;
+    uint64_t end = slabtop_table.table_at_ms + v->view_ms;
     bool at_once = false;
 
     while (!at_once && timer_ms() < end) {
@@ -344,14 +348,14 @@ static bool pause(struct view *v)
 
 static void watch(struct view *v)
 {
-    slabtop_begin(&table, timer_ms());
+    slabtop_begin(&slabtop_table, timer_ms());
     for (;;) {
         show(v);
         if (v->view_looks != 0 && --v->view_looks == 0)
             return;
         if (!pause(v))
             return;
-        slabtop_look(&table, timer_ms());
+        slabtop_look(&slabtop_table, timer_ms());
     }
 }
 

@@ -45,6 +45,10 @@ struct slabtop_table {
     uint8_t table_order[SLABTOP_ROWS]; /* indices, first row first */
 };
 
+/* The command's; its tests use it too. Too large for a stack, and the shell
+ * runs one command at a time. */
+extern struct slabtop_table slabtop_table;
+
 /* Begins a table with a look that takes in all traffic since boot. */
 void slabtop_begin(struct slabtop_table *t, uint64_t now_ms);
 

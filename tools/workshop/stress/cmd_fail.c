@@ -40,7 +40,7 @@ static void end_programs(pid_t after)
     struct task_stat st;
 
     while (task_stats(after, &st, 1) == 1) {
-        task_kill(st.stat_pid, SIGKILL);
+        task_kill(NULL, st.stat_pid, SIGKILL);
         sched_sleep_ms(10);
     }
 }

@@ -12,6 +12,8 @@
 
 #define CALLERS 16 /* frames among which a caller is looked for */
 
+/* Guards all of these: a request is counted and decided on in one hold. */
+static mm_lock_t fail_lock = MM_LOCK_INIT("fail", 34);
 static struct kmem_fail set;
 static uint32_t fitted;
 static uint32_t failed;
@@ -45,6 +47,7 @@ static bool is_caller_selected(void)
 /* Whether a request that may fail does so. */
 static bool fails(void)
 {
+    MM_ASSERT(mm_lock_held(&fail_lock));
     if (!is_caller_selected())
         return false;
     fitted++;
@@ -58,8 +61,14 @@ static bool fails(void)
 
 static bool request_fails(const struct kmem_cache *cp, int flags)
 {
-    return (cp == NULL) == (set.fail_kind == KMEM_FAIL_PAGE) &&
-           (flags & KM_NOSLEEP) != 0 && fails();
+    bool result;
+
+    if ((flags & KM_NOSLEEP) == 0)
+        return false;
+    mm_lock(&fail_lock);
+    result = (cp == NULL) == (set.fail_kind == KMEM_FAIL_PAGE) && fails();
+    mm_unlock(&fail_lock);
+    return result;
 }
 
 static void mark_caches(bool on, const struct kmem_cache *only)
@@ -78,9 +87,11 @@ void kmem_fail(const struct kmem_fail *f)
 {
     mark_caches(false, NULL);
     kmem_fail_hook = NULL;
+    mm_lock(&fail_lock);
     set = *f;
     fitted = failed = 0;
     chance = f->fail_seed;
+    mm_unlock(&fail_lock);
     mark_caches(f->fail_kind == KMEM_FAIL_SLAB, f->fail_cache);
     kmem_fail_hook = f->fail_kind == KMEM_FAIL_NONE ? NULL : request_fails;
 }
@@ -92,9 +103,11 @@ void kmem_fail_set(enum kmem_fail_kind kind, uint32_t n)
 
 void kmem_fail_stat(struct kmem_fail *out, uint32_t *fits, uint32_t *fails)
 {
+    mm_lock(&fail_lock);
     *out = set;
     *fits = fitted;
     *fails = failed;
+    mm_unlock(&fail_lock);
 }
 
 bool kmem_fail_fired(void)

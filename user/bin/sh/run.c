@@ -45,6 +45,7 @@ int complain(int status, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text + n, sizeof(text) - n - 1, fmt, ap);
     va_end(ap);
+    make_printable(text);
     n = strlen(text);
     text[n] = '\n';
     write_all(STDERR_FILENO, text, n + 1);

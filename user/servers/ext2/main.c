@@ -94,6 +94,14 @@ static const struct fs_functions functions = {
     .fs_notified = handle_alarm,
 };
 
+/* Not by err.h: the reason may have several lines. */
+static void print_reason(const char *server, uint32_t disk, const char *kind,
+                         const char *why)
+{
+    fprintf(stderr, "%s: %s, disk %u: %s%s\n", program_name, server,
+            (unsigned)disk, kind, why);
+}
+
 static struct ext2 *open_disk(const char *server, uint32_t disk)
 {
     struct ext2_disk with = {
@@ -113,12 +121,12 @@ static struct ext2 *open_disk(const char *server, uint32_t disk)
             (unsigned)disk);
     with.disk_sectors = device.block_sectors;
     error = ext2_mount(&with, CACHE, &fs, &why);
-    if (error < 0)
-        errx(error == -EINVAL || error == -ENOSYS ? EXIT_ABSENT : 1,
-             "%s, disk %u: %s", server, (unsigned)disk, why);
+    if (error < 0) {
+        print_reason(server, disk, "", why);
+        exit(error == -EINVAL || error == -ENOSYS ? EXIT_ABSENT : 1);
+    }
     if (ext2_read_only(fs) != NULL)
-        warnx("%s, disk %u: read-only: %s", server, (unsigned)disk,
-              ext2_read_only(fs));
+        print_reason(server, disk, "read-only: ", ext2_read_only(fs));
     return fs;
 }
 

@@ -12,9 +12,9 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define YOUNG_MS     1000u /* a death before this counts as early */
-#define AT_ONCE      4     /* early deaths in a row without a pause */
-#define PAUSE_MS     10u   /* the first pause; each is twice the last */
+#define YOUNG_MS     1000 /* a death before this counts as early */
+#define AT_ONCE      4    /* early deaths in a row without a pause */
+#define PAUSE_MS     10u  /* the first pause; each is twice the last */
 #define PAUSE_MAX    2000u
 #define YOUNG_DEATHS 24 /* early deaths in a row until init stops */
 
@@ -165,10 +165,10 @@ static void wait_until_ready(struct server *all, const struct server *s)
 
         if (ended > 0)
             server_ended(all, ended, status);
-        else if (uptime_ms() - began < SERVER_PATIENCE_MS)
+        else if (uptime_diff(uptime_ms(), began) < SERVER_PATIENCE_MS)
             sleep_ms(1);
         else {
-            warnx("%s is not ready after %u s", name_of(s),
+            warnx("%s is not ready after %d s", name_of(s),
                   SERVER_PATIENCE_MS / 1000);
             return;
         }
@@ -178,7 +178,7 @@ static void wait_until_ready(struct server *all, const struct server *s)
 static bool is_due(const struct server *s)
 {
     return s->server_wanted && s->server_pid == 0 &&
-           (int32_t)(s->server_due_ms - uptime_ms()) <= 0;
+           uptime_diff(s->server_due_ms, uptime_ms()) <= 0;
 }
 
 void servers_start(struct server *all, bool wait)
@@ -198,7 +198,7 @@ uint32_t servers_due(const struct server *all)
     uint32_t now = uptime_ms();
 
     for (const struct server *s = all; s != NULL; s = s->server_next) {
-        int32_t left = (int32_t)(s->server_due_ms - now);
+        int32_t left = uptime_diff(s->server_due_ms, now);
 
         if (s->server_wanted && s->server_pid == 0)
             soonest = MIN(soonest, left > 0 ? (uint32_t)left : PAUSE_MS);
@@ -211,7 +211,7 @@ uint32_t servers_due(const struct server *all)
 /* How long to wait before a restart; UINT32_MAX: for ever. */
 static uint32_t pause_of(struct server *s)
 {
-    if (uptime_ms() - s->server_began_ms >= YOUNG_MS)
+    if (uptime_diff(uptime_ms(), s->server_began_ms) >= YOUNG_MS)
         s->server_young = 0;
     else
         s->server_young++;

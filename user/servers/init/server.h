@@ -60,4 +60,4 @@ uint32_t servers_due(const struct server *all);
 /* The server with that pid, or NULL. */
 const struct server *server_of(const struct server *all, pid_t pid);
 
-#define SERVER_PATIENCE_MS 5000u
+#define SERVER_PATIENCE_MS 5000

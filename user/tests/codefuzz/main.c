@@ -8,12 +8,12 @@
  * on the seed and its number.
  */
 #include "user/tests/codefuzz/code.h"
+#include "user/tests/syscallfuzz/child.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"
 
 #define LIMIT_MS 20u
-#define STEP_MS  10u
 
 static uint32_t seed;
 static uint32_t streams = 1000;
@@ -22,11 +22,7 @@ static bool verbose;
 static uint8_t *code;
 static uint8_t *area;
 
-struct totals {
-    uint32_t total_ended; /* by themselves */
-    uint32_t total_killed;
-    uint32_t total_stuck;
-};
+static uint32_t count[3]; /* of streams, by enum child_end */
 
 static void run_stream(uint32_t start) __attribute__((noreturn));
 static void run_stream(uint32_t start)
@@ -39,21 +35,7 @@ static void run_stream(uint32_t start)
     __builtin_unreachable();
 }
 
-/* Waits for a stream; true: it ended by itself. */
-static bool wait_for(pid_t pid, int *status)
-{
-    for (uint32_t ms = 0; ms < LIMIT_MS; ms += STEP_MS) {
-        for (int i = 0; i < 20; i++) {
-            if (waitpid(pid, status, WNOHANG) == pid)
-                return true;
-            yield();
-        }
-        sleep_ms(STEP_MS);
-    }
-    return false;
-}
-
-static void stream(uint32_t start, struct totals *t)
+static void stream(uint32_t start)
 {
     int status = 0;
     pid_t pid = fork();
@@ -62,22 +44,13 @@ static void stream(uint32_t start, struct totals *t)
         err(1, "fork");
     if (pid == 0)
         run_stream(start);
-    setpgid(pid, pid);
-    if (!wait_for(pid, &status)) {
-        t->total_stuck++;
-        kill(-pid, SIGKILL);
-        waitpid(pid, &status, 0);
-    } else {
-        *(WIFEXITED(status) ? &t->total_ended : &t->total_killed) += 1;
-        kill(-pid, SIGKILL);
-    }
+    count[child_wait(pid, LIMIT_MS, &status)]++;
     if (verbose)
         printf("stream %u: status 0x%04x\n", (unsigned)start, (unsigned)status);
 }
 
 int main(int argc, char **argv)
 {
-    struct totals t = {0};
     int option;
 
     seed = uptime_ms() + 1;
@@ -98,11 +71,11 @@ int main(int argc, char **argv)
     if (code == MAP_FAILED || area == MAP_FAILED)
         err(1, "memory");
     for (uint32_t i = 0; i < streams; i++)
-        stream(seed * 1000003u + i + 1, &t);
+        stream(seed * 1000003u + i + 1);
     while (wait(NULL) > 0)
         continue;
     printf("codefuzz: seed %u, %u streams: %u ended, %u killed, %u stuck\n",
-           (unsigned)seed, (unsigned)streams, (unsigned)t.total_ended,
-           (unsigned)t.total_killed, (unsigned)t.total_stuck);
+           (unsigned)seed, (unsigned)streams, (unsigned)count[CHILD_ENDED],
+           (unsigned)count[CHILD_KILLED], (unsigned)count[CHILD_STUCK]);
     return 0;
 }

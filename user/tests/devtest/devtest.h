@@ -1,8 +1,9 @@
 /*
  * devtest: tests of the drivers rtc and uart, as their clients see them.
  *
- *     run -s devtest rtc      with the clock's ports, to set it; ends rtc
- *     run devtest uart        the line must be there; ends uart
+ *     run -s devtest rtc      with the clock's ports, to set it
+ *     run -p devtest end rtc  kills rtc, which takes a privilege
+ *     run -p devtest uart     the line must be there; kills uart
  *
  *     check.c  checks, children, requests
  *     rtc.c    the clock: formats, starts of seconds, waiting clients
@@ -36,4 +37,5 @@ int request(int port, uint32_t tag, uint32_t word, struct ipc_buffer *b);
 int check_report(const char *program);
 
 void test_rtc(void);
+void test_rtc_end(void);
 void test_uart(void);

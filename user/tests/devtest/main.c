@@ -11,7 +11,10 @@ int main(int argc, char **argv)
         test_rtc();
     else if (argc == 2 && strcmp(argv[1], "uart") == 0)
         test_uart();
+    else if (argc == 3 && strcmp(argv[1], "end") == 0 &&
+             strcmp(argv[2], "rtc") == 0)
+        test_rtc_end();
     else
-        usage("rtc | uart");
+        usage("rtc | uart | end rtc");
     return check_report("devtest");
 }

@@ -177,6 +177,17 @@ static void directories(void)
     CHECK(opendir("/bin/echo") == NULL && errno == ENOTDIR);
 }
 
+/* The clock goes from 2^31 - 1 to 0. */
+static void clock_wraps(void)
+{
+    CHECK(uptime_diff(10, 4) == 6);
+    CHECK(uptime_diff(4, 10) == -6);
+    CHECK(uptime_diff(5, 0x7ffffffe) == 7);
+    CHECK(uptime_diff(0x7ffffffe, 5) == -7);
+    CHECK(uptime_diff(0x80000005, 0x7ffffffe) == 7); /* a sum not reduced */
+    CHECK(uptime_diff(0x7ffffffe, 0x80000005) == -7);
+}
+
 const struct test process_tests[] = {
     {"process.ending", ending},
     {"process.many_functions", many_functions},
@@ -186,5 +197,6 @@ const struct test process_tests[] = {
     {"process.wrong_options", wrong_options},
     {"process.messages", messages},
     {"process.directories", directories},
+    {"process.clock_wraps", clock_wraps},
     {NULL, NULL},
 };

@@ -4,7 +4,8 @@
  * failure, so it can be run with each memory allocation failing in turn.
  *
  * mounttest -s PATH: serves the file system itself, on PATH; after the first
- * lookup of a name it never replies again.
+ * lookup of a name it never replies again. With -l it replies to everything but
+ * lookups.
  *
  * The file system is one directory, which may have one file, "f".
  */
@@ -19,7 +20,7 @@
 
 static struct fs_attr f; /* 0 links: it does not exist */
 static char contents[64];
-static bool silent;
+static bool silent, silent_lookup;
 
 /* ---- the server --------------------------------------------------------- */
 
@@ -44,7 +45,9 @@ static int do_lookup(void *fs, uint32_t dir, const char *name, uint32_t *file)
 {
     (void)fs;
     (void)dir;
-    while (silent)
+    if (silent_lookup && fork() == 0)
+        return -ENOENT; /* goes nowhere: the child was not called, but serves */
+    while (silent || silent_lookup)
         sleep(1000);
     *file = FILE_F;
     return f.attr_nlink > 0 && strcmp(name, "f") == 0 ? 0 : -ENOENT;
@@ -218,12 +221,13 @@ int main(int argc, char **argv)
     int status = 1;
     pid_t pid;
 
-    if (argc == 3 && strcmp(argv[1], "-s") == 0) {
-        silent = true;
+    if (argc == 3 && argv[1][0] == '-') {
+        silent = argv[1][1] == 's';
+        silent_lookup = argv[1][1] == 'l';
         return fs_serve(port_create(), argv[2], &functions, NULL) < 0;
     }
     if (argc != 1)
-        usage("[-s PATH]");
+        usage("[-s|-l PATH]");
     pid = fork();
     if (pid == 0)
         _exit(work());

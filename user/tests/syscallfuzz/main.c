@@ -10,17 +10,16 @@
  * its number and the results of its calls.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
+#include "user/tests/syscallfuzz/child.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
-#include "user/lib/string.h"
 #include "user/lib/tree.h"
 
 #define BATCH    1000u /* calls; their bytes fit into the pipe */
 #define LIMIT_MS 100u
-#define STEP_MS  10u
 
 /* The directory of a batch, in that of the whole program. */
 static char scratch[PATH_MAX];
@@ -75,20 +74,6 @@ static void run_batch(uint32_t start, uint32_t left, int report)
 
 /* ---- the parent --------------------------------------------------------- */
 
-/* Waits for a batch; true: it ended by itself. */
-static bool wait_for(pid_t pid, int *status)
-{
-    for (uint32_t ms = 0; ms < LIMIT_MS; ms += STEP_MS) {
-        for (int i = 0; i < 20; i++) {
-            if (waitpid(pid, status, WNOHANG) == pid)
-                return true;
-            yield();
-        }
-        sleep_ms(STEP_MS);
-    }
-    return false;
-}
-
 /* The number of calls that a batch has reported, one byte each. */
 static uint32_t count_calls(int report)
 {
@@ -103,6 +88,7 @@ static uint32_t count_calls(int report)
 
 static void batch(uint32_t start, uint32_t most, struct totals *t)
 {
+    enum child_end end;
     int ends[2];
     int status = 0;
     uint32_t made;
@@ -117,16 +103,10 @@ static void batch(uint32_t start, uint32_t most, struct totals *t)
         err(1, "fork");
     if (pid == 0)
         run_batch(start, most, ends[1]);
-    setpgid(pid, pid);
     close(ends[1]);
-    if (!wait_for(pid, &status)) {
-        t->total_stuck++;
-        kill(-pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-    } else {
-        t->total_killed += !WIFEXITED(status);
-        kill(-pid, SIGKILL);
-    }
+    end = child_wait(pid, LIMIT_MS, &status);
+    t->total_killed += end == CHILD_KILLED;
+    t->total_stuck += end == CHILD_STUCK;
     made = count_calls(ends[0]);
     close(ends[0]);
     if (made == 0)

@@ -7,7 +7,8 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define TRUTH 0x80 /* bits that select no lie */
+#define TRUTH   0x80        /* bits that select no lie */
+#define SILENCE 0x80000000u /* the other bits are a request without a reply */
 
 int liar_port;
 char liar_bytes[FS_DATA_MAX];
@@ -22,18 +23,20 @@ static int truth_lookup(uint32_t dir, const char *name)
         return 2;
     if (dir == 1 && strcmp(name, "d") == 0)
         return 3;
+    if (dir == 1 && strcmp(name, "e") == 0)
+        return 5;
     if (dir == 1 && name[0] == 'x')
         return 100 + atoi(name + 1);
     if (dir == 3 && strcmp(name, "s") == 0)
         return 4;
     if (dir == 4 && strcmp(name, "..") == 0)
         return 3;
-    return dir == 3 && strcmp(name, "..") == 0 ? 1 : -ENOENT;
+    return (dir == 3 || dir == 5) && strcmp(name, "..") == 0 ? 1 : -ENOENT;
 }
 
 static void truth_inode(uint32_t file, struct fs_attr *attr)
 {
-    bool dir = file == 1 || file == 3 || file == 4;
+    bool dir = file == 1 || (file >= 3 && file <= 5);
 
     *attr = (struct fs_attr){
         .attr_type = dir ? FILE_DIRECTORY : FILE_REGULAR,
@@ -67,7 +70,7 @@ static uint32_t truth_bytes(struct message *m, uint32_t label)
         memcpy(liar_bytes, "hello" + w[1] % 5, n);
         break;
     case FS_GETDENTS:
-        if (w[1]++ == 0)
+        if (w[0] != 3 && w[1]++ == 0) /* "d" is empty: for mounts */
             n = (uint32_t)fs_put_dirent(liar_bytes, w[2], 2, FILE_REGULAR, "f",
                                         1);
         break;
@@ -188,15 +191,20 @@ static void serve(int port, const struct lie *list)
                            .ipc_receive_max = FS_DATA_MAX};
     struct message m = {.msg_buffer = &b};
     const struct lie *lie = NULL;
+    uint32_t silent = 0;
     int r;
 
     for (int h = STDERR_FILENO + 1; h < 64; h++)
         if (h != port)
             close(h);
     for (r = ipc_receive(port, &m);; r = ipc_receive(port, &m)) {
-        if (r == 0 && m.msg_client == 0)
-            lie = m.msg_word[0] == TRUTH ? NULL : &list[m.msg_word[0] - 1];
-        if (r < 0 || m.msg_client == 0)
+        uint32_t bits = m.msg_word[0];
+
+        if (r == 0 && m.msg_client == 0) {
+            silent = bits & SILENCE ? bits & ~SILENCE : 0;
+            lie = silent != 0 || bits == TRUTH ? NULL : &list[bits - 1];
+        }
+        if (r < 0 || m.msg_client == 0 || IPC_LABEL(m.msg_tag) == silent)
             continue;
         sent[m.msg_tag & IPC_DATA ? b.ipc_received : 0] = 0;
         if (send_lie(lie, &m, sent))
@@ -217,6 +225,11 @@ void liar_run_mount(int port)
 void liar_order(int i)
 {
     EQUAL(notify(liar_port, i < 0 ? TRUTH : (uint32_t)i + 1), 0);
+}
+
+void liar_silence(uint32_t label)
+{
+    EQUAL(notify(liar_port, SILENCE | label), 0);
 }
 
 pid_t liar_begin(void)

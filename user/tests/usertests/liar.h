@@ -4,6 +4,7 @@
  * never changes (f contains "hello"):
  *
  *     1 ──> f 2
+ *      ├──> e 5
  *      └──> d 3 ──> s 4              x0 … x99: 100 … 199, files
  *
  * t_liar.c has the tables of lies.
@@ -57,6 +58,9 @@ void liar_end(pid_t pid);
 
 /* Selects lie number `i`; -1: none. */
 void liar_order(int i);
+
+/* The liar replies to no request of this kind from now on. */
+void liar_silence(uint32_t label);
 
 /* The number of a lie in its list. */
 int liar_find(const struct lie *list, uint32_t label, enum trick how);

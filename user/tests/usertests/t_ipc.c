@@ -430,31 +430,9 @@ static void ipc_privileged(void)
     EQUAL(syscall_raw(SYS_port_create, (uint32_t[6]){1}), -EINVAL);
 }
 
-/* A name server of our own if there is none. */
-static pid_t need_names(void)
-{
-    char *argv[] = {"names", NULL};
-    int server = name_server(NAME_SERVER_GET, 0);
-    pid_t pid;
-
-    if (server >= 0) {
-        EQUAL(close(server), 0);
-        return 0;
-    }
-    EQUAL(errno, ENOENT);
-    pid = fork();
-    if (pid == 0) {
-        execv("/sbin/names", argv);
-        _exit(127);
-    }
-    until_blocked(pid);
-    return pid;
-}
-
 static void ipc_names(void)
 {
     char list[512];
-    pid_t server = need_names();
     int port = port_create();
     pid_t child = spawn(receive_and_reply, port);
     struct message m = {.msg_tag = 1, .msg_word = {77}};
@@ -475,14 +453,11 @@ static void ipc_names(void)
     EQUAL(name_remove("usertests"), 0);
     FAILS(name_remove("usertests"), ENOENT);
     FAILS(name_lookup("usertests"), ENOENT);
-    if (server > 0)
-        EQUAL(kill(server, SIGKILL), 0);
 }
 
 /* The name of a dead port can be registered again. */
 static void ipc_names_of_dead_ports(void)
 {
-    pid_t server = need_names();
     int first = port_create();
     int second;
 
@@ -495,26 +470,16 @@ static void ipc_names_of_dead_ports(void)
     second = port_create();
     EQUAL(name_register("usertests", second), 0);
     EQUAL(name_remove("usertests"), 0);
-    if (server > 0)
-        EQUAL(kill(server, SIGKILL), 0);
 }
 
-/* There is one name server, which no other replaces while it is alive. */
+/* No program without that right becomes the name server, even if there is
+ * none. */
 static void ipc_names_one_server(void)
 {
-    pid_t server = need_names();
     int port = port_create();
 
     FAILS(name_server(NAME_SERVER_SET, port), EPERM);
-    if (server == 0)
-        return;
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
-    FAILS(name_server(NAME_SERVER_GET, 0), ENOENT);
-    EQUAL(name_server(NAME_SERVER_SET, port), 0);
-    EQUAL(close(name_server(NAME_SERVER_GET, 0)), 0);
     EQUAL(close(port), 0);
-    FAILS(name_server(NAME_SERVER_GET, 0), ENOENT);
 }
 
 const struct test ipc_tests[] = {

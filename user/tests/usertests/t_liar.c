@@ -246,7 +246,6 @@ const struct lie liar_tells[] = {
     DOES(FS_WRITE, DIE, NULL, 0),
     DOES(FS_UNLINK, DIE, NULL, 0),
     DOES(FS_RELEASE, DIE, NULL, 0),
-    DOES(FS_RELEASE, HANG, NULL, 0),
     PUTS(FS_INODE, 0, FILE_DIRECTORY, NULL),
     {0},
 };

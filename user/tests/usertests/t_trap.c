@@ -45,7 +45,10 @@ INSTRUCTIONS(sysenter, "sysenter")
 INSTRUCTIONS(no_gate, "int $0x60")
 INSTRUCTIONS(beyond_gates, "int $0xff")
 INSTRUCTIONS(local_table, "movl $7, %%eax\n movw %%ax, %%gs")
-INSTRUCTIONS(beyond_table, "movl $0x3b, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(beyond_table, "movl $0x43, %%eax\n movw %%ax, %%gs")
+/* The segment of the processor's own data in the kernel. */
+INSTRUCTIONS(processor_segment, "movl $0x38, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(processor_segment_3, "movl $0x3b, %%eax\n movw %%ax, %%gs")
 INSTRUCTIONS(null_stack, "xorl %%eax, %%eax\n movw %%ax, %%ss")
 INSTRUCTIONS(task_switch, "lcall $0x18, $0")
 INSTRUCTIONS(fault_task_switch, "ljmp $0x20, $0")
@@ -287,6 +290,8 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, beyond_gates, SIGSEGV),
     TEST_KILLED(trap, local_table, SIGSEGV),
     TEST_KILLED(trap, beyond_table, SIGSEGV),
+    TEST_KILLED(trap, processor_segment, SIGSEGV),
+    TEST_KILLED(trap, processor_segment_3, SIGSEGV),
     TEST_KILLED(trap, null_stack, SIGSEGV),
     TEST_KILLED(trap, task_switch, SIGSEGV),
     TEST_KILLED(trap, fault_task_switch, SIGSEGV),

@@ -18,9 +18,11 @@ const struct family families[] = {
     {"device", device_tests},
     {"ipc", ipc_tests},
     {"grant", grant_tests},
+    {"session", session_tests},
     {"death", death_tests},
     {"mount", mount_tests},
     {"liar", liar_tests},
     {"dead_server", dead_server_tests},
+    {"silent", silent_tests},
     {NULL, NULL},
 };

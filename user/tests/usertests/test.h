@@ -40,10 +40,12 @@ extern const struct test tree_tests[];
 extern const struct test device_tests[];
 extern const struct test ipc_tests[];
 extern const struct test grant_tests[];
+extern const struct test session_tests[];
 extern const struct test death_tests[];
 extern const struct test mount_tests[];
 extern const struct test liar_tests[];
 extern const struct test dead_server_tests[];
+extern const struct test silent_tests[];
 
 /* An entry: TEST(task, fork) is the function task_fork. */
 #define TEST(family, name)                                                     \

@@ -66,7 +66,7 @@ static void end(pid_t pid)
 {
     int status;
 
-    if (pid > 0 && task_kill(pid, SIGKILL) == 0)
+    if (pid > 0 && task_kill(NULL, pid, SIGKILL) == 0)
         task_wait(pid, &status, 0);
 }
 
@@ -75,7 +75,7 @@ static void end_group(pid_t pid)
 {
     int status;
 
-    while (pid > 0 && task_kill(-pid, SIGKILL) == 0) {
+    while (pid > 0 && task_kill(NULL, -pid, SIGKILL) == 0) {
         sched_sleep_ms(STEP_MS);
         while (task_wait(-1, &status, WNOHANG) > 0)
             continue;

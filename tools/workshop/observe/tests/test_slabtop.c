@@ -8,14 +8,12 @@
 #include "tools/workshop/observe/slabtop.h"
 #include "mm/debug/debug.h"
 
-static struct slabtop_table table;
-
 /* The row of a cache, or NULL. */
 static const struct slabtop_row *row_of(const char *name)
 {
-    for (size_t i = 0; i < table.table_rows; i++)
-        if (strcmp(slabtop_row(&table, i)->row_name, name) == 0)
-            return slabtop_row(&table, i);
+    for (size_t i = 0; i < slabtop_table.table_rows; i++)
+        if (strcmp(slabtop_row(&slabtop_table, i)->row_name, name) == 0)
+            return slabtop_row(&slabtop_table, i);
     return NULL;
 }
 
@@ -78,26 +76,26 @@ KTEST(slabtop, a_look_counts_a_cache_and_forgets_it)
     void *p, *q;
 
     KT_REQUIRE(cp != NULL);
-    slabtop_begin(&table, 5000);
+    slabtop_begin(&slabtop_table, 5000);
     p = kmem_cache_alloc(cp, KM_NOSLEEP);
     q = kmem_cache_alloc(cp, KM_NOSLEEP);
     KT_REQUIRE(p != NULL && q != NULL);
     kmem_cache_free(cp, q);
-    KT_TRUE(slabtop_look(&table, 5500));
-    slabtop_sort(&table, SLABTOP_BY_NAME);
-    KT_EQ(table.table_ms, 500);
+    KT_TRUE(slabtop_look(&slabtop_table, 5500));
+    slabtop_sort(&slabtop_table, SLABTOP_BY_NAME);
+    KT_EQ(slabtop_table.table_ms, 500);
     KT_REQUIRE(row_of("st") != NULL);
     KT_EQ(row_of("st")->row_delta[SLABTOP_ALLOCS], 2);
     KT_EQ(row_of("st")->row_delta[SLABTOP_FREES], 1);
     KT_EQ(row_of("st")->row_delta[SLABTOP_GROWS], 1);
     KT_EQ(row_of("st")->row_inuse, 1);
     KT_EQ(row_of("st")->row_mem, PAGE_SIZE);
-    KT_TRUE(!slabtop_look(&table, 5500)); /* no time has passed */
+    KT_TRUE(!slabtop_look(&slabtop_table, 5500)); /* no time has passed */
     KT_EQ(row_of("st")->row_delta[SLABTOP_ALLOCS], 2);
     kmem_cache_free(cp, p);
     KT_EQ(kmem_cache_destroy(cp), 0);
-    KT_TRUE(slabtop_look(&table, 6000));
-    slabtop_sort(&table, SLABTOP_BY_NAME);
+    KT_TRUE(slabtop_look(&slabtop_table, 6000));
+    slabtop_sort(&slabtop_table, SLABTOP_BY_NAME);
     KT_TRUE(row_of("st") == NULL);
 }
 
@@ -110,11 +108,11 @@ KTEST(slabtop, a_cache_that_goes_away_takes_no_row_along)
     KT_REQUIRE(a != NULL && b != NULL);
     for (unsigned i = 0; i < 3; i++)
         pair(b);
-    slabtop_begin(&table, 100);
+    slabtop_begin(&slabtop_table, 100);
     KT_EQ(kmem_cache_destroy(a), 0);
     pair(b);
-    KT_TRUE(slabtop_look(&table, 200));
-    slabtop_sort(&table, SLABTOP_BY_MEM);
+    KT_TRUE(slabtop_look(&slabtop_table, 200));
+    slabtop_sort(&slabtop_table, SLABTOP_BY_MEM);
     KT_REQUIRE(row_of("st_b") != NULL);
     KT_EQ(row_of("st_b")->row_delta[SLABTOP_ALLOCS], 1);
     KT_EQ(kmem_cache_destroy(b), 0);
@@ -128,11 +126,11 @@ KTEST(slabtop, a_cache_keeps_its_counts_when_its_modes_change)
     KT_REQUIRE(cp != NULL);
     for (unsigned i = 0; i < 9; i++)
         pair(cp);
-    slabtop_begin(&table, 100);
+    slabtop_begin(&slabtop_table, 100);
     KT_EQ(kmem_debug_set(cp, KMF_REDZONE), 0);
     pair(cp);
-    KT_TRUE(slabtop_look(&table, 200));
-    slabtop_sort(&table, SLABTOP_BY_MEM);
+    KT_TRUE(slabtop_look(&slabtop_table, 200));
+    slabtop_sort(&slabtop_table, SLABTOP_BY_MEM);
     KT_REQUIRE(row_of("st_e") != NULL);
     KT_EQ(row_of("st_e")->row_delta[SLABTOP_ALLOCS], 1);
     KT_EQ(row_of("st_e")->row_delta[SLABTOP_GROWS], 1);
@@ -144,12 +142,13 @@ KTEST(slabtop, the_sum_is_what_the_supplier_gave)
 {
     struct heap_totals totals;
 
-    slabtop_begin(&table, 1);
+    slabtop_begin(&slabtop_table, 1);
     heap_totals(&totals);
-    KT_EQ(table.table_sum.row_mem, totals.total_all.sum_mem);
-    KT_EQ(table.table_sum.row_mem, totals.total_supplier + totals.total_own);
-    KT_EQ(table.table_sum.row_inuse, totals.total_all.sum_inuse);
-    KT_EQ(table.table_sum.row_total[SLABTOP_ALLOCS],
+    KT_EQ(slabtop_table.table_sum.row_mem, totals.total_all.sum_mem);
+    KT_EQ(slabtop_table.table_sum.row_mem,
+          totals.total_supplier + totals.total_own);
+    KT_EQ(slabtop_table.table_sum.row_inuse, totals.total_all.sum_inuse);
+    KT_EQ(slabtop_table.table_sum.row_total[SLABTOP_ALLOCS],
           totals.total_all.sum_allocs);
 }
 
@@ -174,15 +173,15 @@ KTEST(slabtop, every_order_has_every_row_once)
 {
     static uint8_t seen[SLABTOP_ROWS];
 
-    slabtop_begin(&table, 1);
+    slabtop_begin(&slabtop_table, 1);
     for (unsigned order = 0; order < SLABTOP_ORDERS; order++) {
-        slabtop_sort(&table, order);
+        slabtop_sort(&slabtop_table, order);
         memset(seen, 0, sizeof(seen));
-        for (size_t i = 0; i < table.table_rows; i++) {
-            KT_EQ(seen[table.table_order[i]]++, 0);
+        for (size_t i = 0; i < slabtop_table.table_rows; i++) {
+            KT_EQ(seen[slabtop_table.table_order[i]]++, 0);
             if (i > 0)
-                KT_TRUE(in_order(slabtop_row(&table, i - 1),
-                                 slabtop_row(&table, i), order));
+                KT_TRUE(in_order(slabtop_row(&slabtop_table, i - 1),
+                                 slabtop_row(&slabtop_table, i), order));
         }
     }
 }

@@ -1,0 +1,358 @@
+/*
+ * Fibers that are processors, and the points at which they take turns.
+ */
+#include "kernel/task/tests/wakes/fibers.h"
+
+#include "kernel/abi/errno.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/tests/wakes/host.h"
+
+#define NEVER UINT32_MAX
+
+enum state {
+    READY,
+    SPINNING, /* for fiber_lock */
+    BLOCKED,
+    DONE,
+};
+
+static struct fiber {
+    struct task fiber_task;
+    enum state fiber_state;
+    const struct spinlock *fiber_lock;
+    uint32_t fiber_points;
+    uint32_t fiber_stop;
+    uintptr_t fiber_esp; /* of its innermost frame, while it does not run */
+} fibers[FIBERS_MAX];
+
+struct cpu fibers_cpu;
+struct spinlock sched_lock = SPINLOCK_INIT("scheduler", 50);
+
+static const struct wake_case *now;
+static unsigned count; /* fibers of the case */
+static unsigned first;
+static struct fiber *running; /* NULL: the scheduler */
+
+struct task *fibers_task(unsigned number)
+{
+    return &fibers[number].fiber_task;
+}
+
+static unsigned number_of(const struct fiber *f)
+{
+    return (unsigned)(f - fibers);
+}
+
+void fibers_failed(const char *why)
+{
+    char text[160];
+    size_t n =
+        (size_t)snprintf(text, sizeof(text), "# processor %u begins", first);
+
+    for (unsigned i = 0; i < count; i++)
+        if (fibers[i].fiber_stop != NEVER)
+            n += (size_t)snprintf(text + n, sizeof(text) - n,
+                                  ", %u stops at point %u", i,
+                                  (unsigned)fibers[i].fiber_stop);
+    snprintf(text + n, sizeof(text) - n, ": %s\n", why);
+    host_say(text);
+    host_fail();
+}
+
+/* ---- points ------------------------------------------------------------- */
+
+static void leave(enum state state)
+{
+    struct fiber *f = running;
+    uint8_t here;
+
+    f->fiber_state = state;
+    f->fiber_esp = state == DONE ? UINTPTR_MAX : (uintptr_t)&here;
+    host_leave(number_of(f));
+}
+
+static void point(void)
+{
+    if (running != NULL && ++running->fiber_points == running->fiber_stop)
+        leave(READY);
+}
+
+static void check_frame(uintptr_t addr)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const struct fiber *f = &fibers[i];
+
+        if (f != running && host_below(i, addr, f->fiber_esp))
+            fibers_failed("the stack frame at this address has been left");
+    }
+}
+
+static void access(const volatile void *addr)
+{
+    point();
+    if (running != NULL)
+        check_frame((uintptr_t)addr);
+}
+
+/* ---- what the compiler calls before an access --------------------------- */
+
+#define ACCESS(name)                                                           \
+    void name(void *addr);                                                     \
+    void name(void *addr)                                                      \
+    {                                                                          \
+        access(addr);                                                          \
+    }
+
+ACCESS(__tsan_read1)
+ACCESS(__tsan_read2)
+ACCESS(__tsan_read4)
+ACCESS(__tsan_read8)
+ACCESS(__tsan_read16)
+ACCESS(__tsan_write1)
+ACCESS(__tsan_write2)
+ACCESS(__tsan_write4)
+ACCESS(__tsan_write8)
+ACCESS(__tsan_write16)
+ACCESS(__tsan_unaligned_read2)
+ACCESS(__tsan_unaligned_read4)
+ACCESS(__tsan_unaligned_read8)
+ACCESS(__tsan_unaligned_write2)
+ACCESS(__tsan_unaligned_write4)
+ACCESS(__tsan_unaligned_write8)
+
+#define IGNORED(name)                                                          \
+    void name(void);                                                           \
+    void name(void)                                                            \
+    {                                                                          \
+    }
+
+IGNORED(__tsan_init)
+IGNORED(__tsan_func_entry)
+IGNORED(__tsan_func_exit)
+
+#define ATOMIC(bits)                                                           \
+    typedef uint##bits##_t u##bits;                                            \
+    u##bits __tsan_atomic##bits##_load(const volatile u##bits *at, int order); \
+    u##bits __tsan_atomic##bits##_load(const volatile u##bits *at,             \
+                                       int order UNUSED)                       \
+    {                                                                          \
+        access(at);                                                            \
+        return *at;                                                            \
+    }                                                                          \
+    void __tsan_atomic##bits##_store(volatile u##bits *at, u##bits value,      \
+                                     int order);                               \
+    void __tsan_atomic##bits##_store(volatile u##bits *at, u##bits value,      \
+                                     int order UNUSED)                         \
+    {                                                                          \
+        access(at);                                                            \
+        *at = value;                                                           \
+    }                                                                          \
+    int __tsan_atomic##bits##_compare_exchange_strong(                         \
+        volatile u##bits *at, u##bits *want, u##bits value, int order,         \
+        int otherwise);                                                        \
+    int __tsan_atomic##bits##_compare_exchange_strong(                         \
+        volatile u##bits *at, u##bits *want, u##bits value, int order UNUSED,  \
+        int otherwise UNUSED)                                                  \
+    {                                                                          \
+        bool same;                                                             \
+                                                                               \
+        access(at);                                                            \
+        same = *at == *want;                                                   \
+        if (same)                                                              \
+            *at = value;                                                       \
+        else                                                                   \
+            *want = *at;                                                       \
+        return same;                                                           \
+    }
+
+ATOMIC(32)
+ATOMIC(64)
+
+/* ---- spin locks --------------------------------------------------------- */
+
+/* Before and after the processors run, locks are free and are not needed. */
+
+static void take(struct spinlock *l)
+{
+    while (l->lock_owner != NULL) {
+        running->fiber_lock = l;
+        leave(SPINNING);
+    }
+    l->lock_owner = running;
+}
+
+static void give(struct spinlock *l)
+{
+    spin_assert_held(l);
+    l->lock_owner = NULL;
+    for (unsigned i = 0; i < count; i++)
+        if (fibers[i].fiber_state == SPINNING && fibers[i].fiber_lock == l)
+            fibers[i].fiber_state = READY;
+}
+
+void spin_lock(struct spinlock *l)
+{
+    point();
+    if (running != NULL && l->lock_owner == running)
+        fibers_failed("a spin lock is taken twice");
+    take(l);
+}
+
+void spin_unlock(struct spinlock *l)
+{
+    give(l);
+    point();
+}
+
+void spin_assert_held(const struct spinlock *l)
+{
+    if (l->lock_owner != running)
+        fibers_failed("a spin lock must be held here");
+}
+
+/* ---- the scheduler of kernel/task/sched.c ------------------------------- */
+
+int sched_block(bool interruptible, uint32_t timeout_ms UNUSED)
+{
+    struct task *self = task_self();
+
+    spin_assert_held(&sched_lock);
+    if (interruptible && (self->task_pending & PENDING_KILL))
+        return -EINTR;
+    self->task_state = TASK_BLOCKED;
+    self->task_interruptible = interruptible;
+    self->task_wake_result = 0;
+    give(&sched_lock);
+    leave(BLOCKED);
+    take(&sched_lock);
+    return self->task_wake_result;
+}
+
+/* list_remove, which is not compiled with points here. */
+static void remove_link(const struct list *l)
+{
+    access(&l->prev->next);
+    l->prev->next = l->next;
+    access(&l->next->prev);
+    l->next->prev = l->prev;
+}
+
+void sched_wake(struct task *t, int result)
+{
+    spin_assert_held(&sched_lock);
+    if (t->task_state != TASK_BLOCKED)
+        fibers_failed("a task is woken that is not blocked");
+    t->task_wake_result = result;
+    t->task_interruptible = false;
+    t->task_state = TASK_RUNNING;
+    if (t->task_waiting != NULL) {
+        remove_link(&t->task_link);
+        t->task_waiting = NULL;
+    }
+    container_of(t, struct fiber, fiber_task)->fiber_state = READY;
+}
+
+void fibers_kill(struct task *t)
+{
+    spin_lock(&sched_lock);
+    t->task_pending |= PENDING_KILL;
+    if (t->task_state == TASK_BLOCKED && t->task_interruptible)
+        sched_wake(t, -EINTR);
+    spin_unlock(&sched_lock);
+}
+
+/* ---- schedules ---------------------------------------------------------- */
+
+static void begin(void)
+{
+    now->case_run[number_of(running)]();
+    leave(DONE);
+}
+
+static void start(unsigned i)
+{
+    struct fiber *f = &fibers[i];
+
+    memset(&f->fiber_task, 0, sizeof(f->fiber_task));
+    f->fiber_task.task_state = TASK_RUNNING;
+    f->fiber_state = READY;
+    f->fiber_points = 0;
+    f->fiber_esp = 0;
+    host_context(i, begin);
+}
+
+/* The next fiber after `from` that can go on, or NULL: all have ended. */
+static struct fiber *next(unsigned from)
+{
+    bool ended = true;
+
+    for (unsigned i = 0; i < count; i++) {
+        struct fiber *f = &fibers[(from + i) % count];
+
+        if (f->fiber_state == READY)
+            return f;
+        ended &= f->fiber_state == DONE;
+    }
+    if (!ended)
+        fibers_failed("a task waits for ever");
+    return NULL;
+}
+
+static void one(void)
+{
+    struct fiber *f = NULL;
+    unsigned from = first;
+
+    now->case_make();
+    for (unsigned i = 0; i < count; i++)
+        start(i);
+    while ((f = next(from)) != NULL) {
+        running = f;
+        fibers_cpu.cpu_task = &f->fiber_task;
+        host_resume(number_of(f));
+        running = NULL;
+        from = number_of(f) + 1;
+    }
+    if (now->case_check != NULL)
+        now->case_check();
+}
+
+/* Whether it reached its stop: then there are schedules with later ones. */
+static bool stopped(const struct fiber *f)
+{
+    return f->fiber_points >= f->fiber_stop;
+}
+
+/* All schedules in which the fibers `a` and `b` stop. */
+static unsigned all_of(struct fiber *a, struct fiber *b)
+{
+    unsigned n = 0;
+
+    a->fiber_stop = 0;
+    do {
+        a->fiber_stop++;
+        b->fiber_stop = 0;
+        do {
+            b->fiber_stop++;
+            one();
+            n++;
+        } while (stopped(b) && stopped(a));
+    } while (stopped(a));
+    a->fiber_stop = NEVER;
+    b->fiber_stop = NEVER;
+    return n;
+}
+
+unsigned fibers_run(const struct wake_case *r)
+{
+    unsigned n = 0;
+
+    now = r;
+    for (count = 0; count < FIBERS_MAX && r->case_run[count] != NULL; count++)
+        fibers[count].fiber_stop = NEVER;
+    for (first = 0; first < count; first++)
+        for (unsigned i = 0; i < count; i++)
+            n += all_of(&fibers[i], &fibers[(i + 1) % count]);
+    return n;
+}

@@ -1,0 +1,36 @@
+/*
+ * Stands for kernel/x86/cpu.h in waketest (kernel/task/tests/wakes/fibers.h):
+ * the processor that runs a fiber.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+#define EFLAGS_IF (1u << 9)
+#define EFLAGS_VM (1u << 17)
+
+struct task;
+
+struct cpu {
+    struct task *cpu_task;
+};
+
+extern struct cpu fibers_cpu;
+
+static inline struct cpu *cpu_self(void)
+{
+    return &fibers_cpu;
+}
+
+static inline struct task *cpu_running(void)
+{
+    return cpu_self()->cpu_task;
+}
+
+static inline void irq_disable(void)
+{
+}
+
+static inline void cpu_relax(void)
+{
+}

@@ -1,0 +1,252 @@
+/*
+ * Wake-ups, with the waiter and the waker on different processors: none is lost
+ * in any schedule (fibers.h).
+ *
+ *     waketest          every case
+ *     waketest CASE     this one
+ *
+ * Tests: kernel/task/sync.c, kernel/fs/tty.c, drivers/console.c
+ */
+#include "kernel/task/tests/wakes/fibers.h"
+
+#include "drivers/console.h"
+#include "kernel/abi/errno.h"
+#include "kernel/fs/tty.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/task/tests/wakes/devices.h"
+#include "kernel/task/tests/wakes/host.h"
+
+static struct mutex mutex;
+static struct cond cond;
+static struct wait_queue queue;
+static struct eventcount event = EVENTCOUNT_INIT(event, "event");
+static volatile unsigned ready;
+static unsigned inside;
+static unsigned ended;
+
+static void make(void)
+{
+    mutex_init(&mutex, "mutex", MUTEX_RANK_FILE);
+    cond_init(&cond, "cond");
+    wait_queue_init(&queue, "queue");
+    ready = 0;
+    inside = 0;
+    ended = 0;
+}
+
+static void all_free(void)
+{
+    WAKE_TRUE(mutex.mutex_owner == NULL);
+    WAKE_TRUE(list_empty(&mutex.mutex_waiters.wait_tasks));
+    WAKE_TRUE(list_empty(&cond.cond_waiters.wait_tasks));
+    WAKE_TRUE(list_empty(&queue.wait_tasks));
+    WAKE_TRUE(list_empty(&event.event_waiters.wait_tasks));
+}
+
+/* ---- mutexes and condition variables ------------------------------------ */
+
+static void hold(void)
+{
+    mutex_lock(&mutex);
+    WAKE_TRUE(inside++ == 0);
+    ready++;
+    inside--;
+    mutex_unlock(&mutex);
+}
+
+static void all_held(void)
+{
+    WAKE_TRUE(ready == 3);
+    all_free();
+}
+
+static void take_one(void)
+{
+    mutex_lock(&mutex);
+    while (ready == 0)
+        cond_wait(&cond, &mutex);
+    ready--;
+    mutex_unlock(&mutex);
+}
+
+static void give_one(void)
+{
+    mutex_lock(&mutex);
+    ready++;
+    cond_signal(&cond);
+    mutex_unlock(&mutex);
+}
+
+static void give_two(void)
+{
+    mutex_lock(&mutex);
+    ready += 2;
+    cond_broadcast(&cond);
+    mutex_unlock(&mutex);
+}
+
+/* ---- eventcounts -------------------------------------------------------- */
+
+static void await(void)
+{
+    uint32_t seen = eventcount_read(&event);
+
+    while (ready == 0) {
+        eventcount_wait(&event, seen, false);
+        seen = eventcount_read(&event);
+    }
+}
+
+static void happen(void)
+{
+    ready = 1;
+    eventcount_advance(&event);
+}
+
+/* ---- wait queues -------------------------------------------------------- */
+
+static void wait_once(void)
+{
+    spin_lock(&sched_lock);
+    if (ready == 0)
+        wait_queue_block(&queue, true, 0);
+    spin_unlock(&sched_lock);
+}
+
+static void wake_all(void)
+{
+    spin_lock(&sched_lock);
+    ready = 1;
+    spin_unlock(&sched_lock);
+    wait_queue_wake_all(&queue);
+}
+
+static void kill_waiter(void)
+{
+    fibers_kill(fibers_task(0));
+}
+
+/* ---- the console -------------------------------------------------------- */
+
+static void make_console(void)
+{
+    make();
+    devices_make();
+    console_set_getkey(tty_getkey, tty_wake);
+    console_set_signal_hook(tty_signal_key);
+    console_enable_interrupts();
+}
+
+static void get_key(void)
+{
+    WAKE_TRUE(console_getkey() == 'a');
+}
+
+static void press(void)
+{
+    devices_press('a');
+}
+
+/* A program, which waits until the console is its own. */
+static void write_text(void)
+{
+    WAKE_TRUE(tty_ops.file_write(NULL, "text", 4) == 4);
+    ended = 1;
+    spin_lock(&sched_lock);
+    wait_queue_wake_locked(&fibers_task(1)->task_exited);
+    spin_unlock(&sched_lock);
+}
+
+/* A program, which waits for a key besides. */
+static void read_line(void)
+{
+    char text[4];
+
+    WAKE_TRUE(tty_ops.file_read(NULL, text, sizeof(text)) == 2);
+    WAKE_TRUE(memcmp(text, "a\n", 2) == 0);
+    ended = 1;
+    spin_lock(&sched_lock);
+    wait_queue_wake_locked(&fibers_task(1)->task_exited);
+    spin_unlock(&sched_lock);
+}
+
+/* The shell, until its child has ended. */
+static void own(void)
+{
+    int status;
+
+    wait_queue_init(&fibers_task(1)->task_exited, "child");
+    tty_foreground(DEVICES_CHILD, &status);
+}
+
+bool devices_child_ended(void)
+{
+    return ended != 0;
+}
+
+static void press_line(void)
+{
+    devices_press('a');
+    devices_press('\n');
+}
+
+static void text_shown(void)
+{
+    WAKE_TRUE(strcmp(devices_shown(), "text") == 0);
+    all_free();
+}
+
+/* ---- the list ----------------------------------------------------------- */
+
+#define CASE(name) .case_name = #name
+
+static const struct wake_case cases[] = {
+    {CASE(mutex_is_held_by_one), make, {hold, hold, hold}, all_held},
+    {CASE(signal_finds_the_waiter), make, {take_one, give_one}, all_free},
+    {CASE(broadcast_finds_both_waiters),
+     make,
+     {take_one, give_two, take_one},
+     all_free},
+    {CASE(advance_finds_both_waiters), make, {await, happen, await}, all_free},
+    {CASE(wake_all_and_kill),
+     make,
+     {wait_once, wake_all, kill_waiter},
+     all_free},
+    {CASE(a_key_wakes_the_shell), make_console, {get_key, press}, all_free},
+    {CASE(a_writer_gets_the_console),
+     make_console,
+     {write_text, own},
+     text_shown},
+    {CASE(a_reader_gets_the_console_and_a_line),
+     make_console,
+     {read_line, own, press_line},
+     all_free},
+};
+
+static void run(unsigned i)
+{
+    char text[40];
+
+    snprintf(text, sizeof(text), "# %u schedules\n", fibers_run(&cases[i]));
+    host_say(text);
+}
+
+int main(int argc, char **argv)
+{
+    bool passed = true;
+    char text[80];
+
+    for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+        bool ok;
+
+        if (argc > 1 && strcmp(argv[1], cases[i].case_name) != 0)
+            continue;
+        ok = host_apart(run, i);
+        snprintf(text, sizeof(text), "%sok %u - %s\n", ok ? "" : "not ", i + 1,
+                 cases[i].case_name);
+        host_say(text);
+        passed &= ok;
+    }
+    return passed ? 0 : 1;
+}

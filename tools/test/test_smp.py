@@ -1,0 +1,120 @@
+"""The kernels for several processors, `make SMP=1`, on one: their suites and
+programs pass, and what is special about their locks. `make test SMP=1` runs all
+other tests on such a kernel, too."""
+# Tests: kernel/x86/spinlock.c
+
+import os
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, long
+from tools.run import qemu
+
+pytestmark = [long, pytest.mark.plain]
+
+WORK = ("test", "run -p init usertests", "run -p init libtest",
+        "run -p init syscallfuzz -s 7 -n 3000", "verify", "poweroff")
+PANIC_PROMPT = r"slate!> "
+
+
+def built(folder, *settings):
+    """The workshop kernel of such a build."""
+    there = (BUILD / folder).relative_to(ROOT)
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
+    kernel = there / "slate-workshop.elf"
+    done = subprocess.run(
+        ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
+         f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
+        check=False, capture_output=True, env=clean)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / kernel
+
+
+@pytest.fixture(scope="module")
+def smp():
+    return built("smp")
+
+
+@pytest.fixture(scope="module")
+def smp_debug():
+    return built("smp-debug", "DEBUG=1")
+
+
+@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
+def test_suites_and_programs(request, kernel):
+    run = qemu.run(request.getfixturevalue(kernel), "; ".join(WORK),
+                   memory="64", budget=100_000,
+                   initrd=BUILD / "initrd-workshop.tar")
+    assert run.problem is None, run.explain()
+    for event, least in ("tests", 700), ("user-tests", 150):
+        verdict = run.named[event][0]
+        assert verdict["passed"] > least and verdict["failed"] == 0, \
+            run.explain()
+    assert [e for e in run.named["test"] if e["skipped"]] == []
+    assert [e["exit"] or e["signal"] for e in run.named["run"]] == [0] * 3
+    assert "every invariant holds" in run.text, run.explain()
+
+
+def crash(kernel, *commands):
+    """What the kernel prints until it has answered these; the first makes it
+    panic, and the others are for the shell after the panic."""
+    with qemu.Machine(kernel, initrd=BUILD / "initrd-workshop.tar") as machine:
+        machine.prompt()
+        said = ""
+        for command in commands:
+            machine.send(command + "\r")
+            said += qemu.plain(machine.expect(PANIC_PROMPT, unless="slate> "))
+        return said
+
+
+@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
+def test_the_shell_takes_locks_that_the_panic_left(request, kernel):
+    said = crash(request.getfixturevalue(kernel), "fault locked", "ps",
+                 "kmastat", "verify")
+    assert "fault_locked+0x" in said and "a null pointer?" in said, said
+    assert re.search(r"(?m)^ *1 .* kernel\r?$", said), said
+    assert re.search(r"(?m)^kstack +\d+", said), said
+    assert "every invariant holds" in said, said
+
+
+@pytest.mark.parametrize("kind, report", [
+    ("lock-twice", r"panic: lock fault: taken twice by CPU 0, first in "
+                   r"take_twice\+0x\w+\n"),
+    ("lock-lost", r"panic: lock fault: CPU 0 waits, but no CPU took it\n"),
+])
+def test_a_wait_without_end_is_reported(smp_debug, kind, report):
+    said = crash(smp_debug, f"fault {kind}", "kmastat")
+    assert re.search(report, said), said
+    assert re.search(r"(?m)^kstack +\d+", said), said
+
+
+@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
+def test_a_double_fault_finds_its_processor(request, kernel):
+    """Its task has the processor's data in GS: the guard page is the one below
+    the stack of the processor's task."""
+    said = crash(request.getfixturevalue(kernel), "fault stack", "ps", "verify")
+    assert "panic: kernel stack overflow: the guard page at 0x" in said, said
+    assert re.search(r"(?m)^ *1 .* kernel\r?$", said), said
+    assert "every invariant holds" in said, said
+
+
+def disassembly(kernel):
+    return subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
+                          check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+def test_no_lock_is_reached_through_the_stack_pointer(smp):
+    """The flags that spin_lock pushes move it."""
+    locks = re.findall(r"\tlock btsl \$0x0,(\S+)\n", disassembly(smp))
+    assert len(locks) > 200
+    assert [lock for lock in locks if "%esp" in lock] == []
+
+
+def test_one_processor_takes_no_lock():
+    """The plain kernel has none of this."""
+    code = disassembly(BUILD / "slate-workshop.elf")
+    assert "spin_wait" not in code and "lock bts" not in code

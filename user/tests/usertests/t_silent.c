@@ -1,0 +1,239 @@
+/*
+ * File servers that do not reply to one kind of request: tasks that wait for
+ * them, or for tasks that do, can be killed; everything can be unmounted.
+ */
+#include "user/tests/usertests/liar.h"
+#include "user/tests/usertests/test.h"
+#include "user/lib/stdio.h"
+#include "user/lib/string.h"
+
+/* ---- any request -------------------------------------------------------- */
+
+static void look(int unused)
+{
+    struct stat st;
+
+    (void)unused;
+    stat("m/x7", &st);
+}
+
+static void with_file(int unused)
+{
+    char buf[8];
+    int h = open("m/f", O_RDWR);
+
+    (void)unused;
+    read(h, buf, sizeof(buf));
+    write(h, buf, sizeof(buf));
+    ftruncate(h, 2);
+    fsync(h);
+}
+
+static void list(int unused)
+{
+    char buf[256];
+
+    (void)unused;
+    getdents(open("m/d", O_RDONLY), buf, sizeof(buf));
+}
+
+static void change(int unused)
+{
+    (void)unused;
+    close(open("m/new", O_RDWR | O_CREAT));
+    link("m/f", "m/g");
+    rename("m/f", "m/h");
+    rmdir("m/d/s");
+    unlink("m/f");
+}
+
+static void go(int unused)
+{
+    char path[PATH_MAX];
+
+    (void)unused;
+    chdir("m/d");
+    getcwd(path, sizeof(path));
+}
+
+static const struct {
+    uint32_t label;
+    void (*ask)(int unused); /* sends it */
+} requests[] = {
+    {FS_INODE, look},         {FS_LOOKUP, look},
+    {FS_READ, with_file},     {FS_WRITE, with_file},
+    {FS_TRUNCATE, with_file}, {FS_SYNC, with_file},
+    {FS_GETDENTS, list},      {FS_NAME, go},
+    {FS_CREATE, change},      {FS_LINK, change},
+    {FS_RENAME, change},      {FS_RMDIR, change},
+    {FS_UNLINK, change},
+};
+
+static void expect_killed(pid_t pid)
+{
+    uint32_t before = uptime_ms();
+
+    EQUAL(kill(pid, SIGKILL), 0);
+    expect_signal(pid, SIGKILL);
+    CHECK(uptime_ms() - before < 1000);
+}
+
+/* The second task waits for the first, and dies first. */
+static void silent_any(void)
+{
+    for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        pid_t server = liar_begin();
+        pid_t first, second;
+
+        liar_silence(requests[i].label);
+        first = spawn(requests[i].ask, 0);
+        until_blocked(first);
+        second = spawn(requests[i].ask, 0);
+        until_blocked(second);
+        expect_killed(second);
+        expect_killed(first);
+        EQUAL(umount("m"), 0);
+        liar_stop(server);
+        EQUAL(rmdir("m"), 0);
+    }
+}
+
+/* Its unmounting never ends, but the directory is free. */
+static void try_unmount(int unused)
+{
+    (void)unused;
+    umount("m");
+}
+
+static void silent_unmount(void)
+{
+    pid_t server = liar_begin();
+    pid_t pid;
+
+    liar_silence(FS_UNMOUNT);
+    pid = spawn(try_unmount, 0);
+    until_blocked(pid);
+    EQUAL(mount(liar_port, "m"), 0);
+    expect_killed(pid);
+    liar_order(-1);
+    liar_end(server);
+}
+
+/* ---- a mount in another ------------------------------------------------- */
+
+static int inner_port;
+
+/* Its absolute path, which needs no server. */
+static void path_of_d(char *path)
+{
+    CHECK(getcwd(path, PATH_MAX) > 0);
+    strlcat(path, "/m/d", PATH_MAX);
+}
+
+static void read_mounts(int unused)
+{
+    char path[PATH_MAX], row[PATH_MAX + 16];
+    FILE *f = fopen("/proc/mounts", "r");
+    bool found = false;
+
+    (void)unused;
+    CHECK(f != NULL);
+    path_of_d(path);
+    while (fgets(row, sizeof(row), f) != NULL)
+        found |= strstr(row, path) != NULL;
+    CHECK(found);
+}
+
+/* The list of mounts needs no server, and no lock that a server delays. */
+static void silent_mounts(void)
+{
+    pid_t server = liar_begin();
+    pid_t inner = spawn_server(liar_run, &inner_port);
+    pid_t mover;
+    char path[PATH_MAX];
+
+    path_of_d(path);
+    EQUAL(mount(inner_port, "m/d"), 0);
+    liar_silence(FS_RENAME);
+    mover = spawn(change, 0);
+    until_blocked(mover);
+    liar_silence(FS_NAME);
+    expect_exit(spawn(read_mounts, 0), 0);
+    expect_killed(mover);
+    EQUAL(umount(path), 0);
+    expect_killed(inner);
+    EQUAL(close(inner_port), 0);
+    liar_end(server);
+}
+
+static void try_mount(int unused)
+{
+    (void)unused;
+    _exit(mount(inner_port, "m/d") < 0);
+}
+
+static void try_rename(int unused)
+{
+    (void)unused;
+    _exit(rename("m/e", "m/d") < 0);
+}
+
+static int exit_code(pid_t pid)
+{
+    int status;
+
+    EQUAL(waitpid(pid, &status, 0), pid);
+    EQUAL(WTERMSIG(status), 0);
+    return WEXITSTATUS(status);
+}
+
+/* A directory is about to be covered and to be replaced, while both wait for
+ * its lock: one of them fails. */
+static void silent_rename(void)
+{
+    pid_t server = liar_begin();
+    pid_t inner = spawn_server(liar_run, &inner_port);
+    pid_t lister, mounter, mover;
+    char path[PATH_MAX];
+    int failed;
+
+    path_of_d(path);
+    liar_silence(FS_GETDENTS);
+    lister = spawn(list, 0);
+    until_blocked(lister);
+    mounter = spawn(try_mount, 0);
+    until_blocked(mounter);
+    mover = spawn(try_rename, 0);
+    until_blocked(mover);
+    liar_order(-1);
+    expect_killed(lister);
+    failed = exit_code(mounter) + exit_code(mover);
+    umount(path);
+    expect_killed(inner);
+    EQUAL(close(inner_port), 0);
+    EQUAL(failed, 1);
+    liar_end(server);
+}
+
+/* The outer server has died: no path leads to the mount any more. */
+static void silent_nested(void)
+{
+    pid_t server = liar_begin();
+    pid_t inner = spawn_server(liar_run, &inner_port);
+    char path[PATH_MAX];
+
+    path_of_d(path);
+    EQUAL(mount(inner_port, "m/d"), 0);
+    expect_killed(server);
+    EQUAL(close(liar_port), 0);
+    FAILS(umount("m"), EBUSY);
+    EQUAL(umount(path), 0);
+    expect_killed(inner);
+    EQUAL(close(inner_port), 0);
+    EQUAL(umount("m"), 0);
+}
+
+const struct test silent_tests[] = {
+    TEST(silent, any),    TEST(silent, unmount), TEST(silent, mounts),
+    TEST(silent, rename), TEST(silent, nested),  TEST_END,
+};
