@@ -36,7 +36,7 @@ USER_FILES := $(shell find user/root -type f 2>/dev/null)
 
 USER_CFLAGS  := $(filter-out -Ikernel $(CANARY) $(SMP_FLAG),$(CFLAGS)) \
     -Iuser/lib -fno-stack-protector -ffunction-sections -fdata-sections
-USER_ASFLAGS := $(filter-out $(SMP_FLAG),$(ASFLAGS)) -I$(USER)/
+USER_ASFLAGS := $(filter-out $(SMP_FLAG),$(ASFLAGS))
 $(JUMPING:%=$(USER)/%): OWN_FLAGS := -foptimize-sibling-calls
 USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
     -Wl,--gc-sections,--build-id=none,-z,max-page-size=16,-z,noexecstack \
@@ -61,7 +61,8 @@ $(USER)/%.o: %.c $(USER)/flags
 $(USER)/%.asm.o: %.asm $(USER)/flags
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(USER_ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
+	$(Q)$(NASM) $(USER_ASFLAGS) -I$(USER)/ -MD $(@:.o=.d) -MP -MT $@ \
+	    $< -o $@
 
 # The numbers of system calls, in the assembler's words.
 $(USER)/syscall.inc: kernel/abi/syscall.h

@@ -68,6 +68,11 @@ def test_other_flags_or_folder_rebuild_all(tree, setting):
     assert {"boot/entry.asm", "mm/page.c", "kernel/main.c"} <= names
 
 
+def test_the_whole_path_of_the_folder_rebuilds_nothing(tree):
+    """Tests pass it; no flag that programs are compiled with has it."""
+    assert not compiled(make(tree, "-n", "kernel", f"BUILD={tree}/build"))
+
+
 def test_debug_build_is_apart(tree):
     plan = make(tree, "-n", "kernel", "DEBUG=1").stdout
     assert "-DCONFIG_DEBUG=1" in plan and "-o build/debug/mm/page.o" in plan
