@@ -89,6 +89,8 @@ endef
 $(foreach p,$(PROGRAMS) $(WORKSHOP_PROGRAMS),$(eval $(call program,$(p))))
 
 $(USER)/bin/codefuzz: $(USER)/user/tests/syscallfuzz/child.o
+$(addprefix $(USER)/bin/,codefuzz stormfuzz): \
+    $(USER)/user/tests/syscallfuzz/options.o
 
 # Lab 8: beattest tests the parts of the driver beat and of its client.
 LAB8 := docs/labs/08-messages

@@ -9,15 +9,13 @@
  */
 #include "user/tests/codefuzz/code.h"
 #include "user/tests/syscallfuzz/child.h"
+#include "user/tests/syscallfuzz/options.h"
 #include "user/lib/err.h"
-#include "user/lib/number.h"
 #include "user/lib/stdio.h"
 
 #define LIMIT_MS 20u
 
-static uint32_t seed;
-static uint32_t streams = 1000;
-static bool verbose;
+static struct fuzz_options options = {.fuzz_count = 1000};
 
 static uint8_t *code;
 static uint8_t *area;
@@ -45,37 +43,24 @@ static void stream(uint32_t start)
     if (pid == 0)
         run_stream(start);
     count[child_wait(pid, LIMIT_MS, &status)]++;
-    if (verbose)
+    if (options.fuzz_verbose)
         printf("stream %u: status 0x%04x\n", (unsigned)start, (unsigned)status);
 }
 
 int main(int argc, char **argv)
 {
-    int option;
-
-    seed = uptime_ms() + 1;
-    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
-        if (option == 's')
-            seed = number_between(optarg, 0, UINT32_MAX);
-        else if (option == 'n')
-            streams = number_between(optarg, 1, UINT32_MAX);
-        else if (option == 'v')
-            verbose = true;
-        else
-            usage("[-s SEED] [-n STREAMS] [-v]");
-    }
-    printf("codefuzz: seed %u\n", (unsigned)seed);
-    fflush(stdout);
+    fuzz_begin(argc, argv, "STREAMS", &options);
     code = mmap(CODE_BYTES, PROT_READ | PROT_WRITE);
     area = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
     if (code == MAP_FAILED || area == MAP_FAILED)
         err(1, "memory");
-    for (uint32_t i = 0; i < streams; i++)
-        stream(seed * 1000003u + i + 1);
+    for (uint32_t i = 0; i < options.fuzz_count; i++)
+        stream(options.fuzz_seed * 1000003u + i + 1);
     while (wait(NULL) > 0)
         continue;
     printf("codefuzz: seed %u, %u streams: %u ended, %u killed, %u stuck\n",
-           (unsigned)seed, (unsigned)streams, (unsigned)count[CHILD_ENDED],
-           (unsigned)count[CHILD_KILLED], (unsigned)count[CHILD_STUCK]);
+           (unsigned)options.fuzz_seed, (unsigned)options.fuzz_count,
+           (unsigned)count[CHILD_ENDED], (unsigned)count[CHILD_KILLED],
+           (unsigned)count[CHILD_STUCK]);
     return 0;
 }

@@ -11,10 +11,10 @@
  * number.
  */
 #include "user/tests/stormfuzz/stormfuzz.h"
+#include "user/tests/syscallfuzz/options.h"
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
-#include "user/lib/number.h"
 #include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
@@ -34,9 +34,7 @@
 int ports[SERVERS];
 char top[PATH_MAX];
 
-static uint32_t seed;
-static uint32_t rounds = 100;
-static bool verbose;
+static struct fuzz_options options = {.fuzz_count = 100};
 
 static pid_t tasks[TASKS];
 static uint32_t now; /* the number of the round */
@@ -116,7 +114,7 @@ static int expect_end(pid_t pid, uint32_t ms, const char *which)
         if (uptime_diff(uptime_ms(), began) > (int32_t)ms) {
             show_task(pid);
             printf("stormfuzz: seed %u, round %u: %s, task %d, does not end\n",
-                   (unsigned)seed, (unsigned)now, which, (int)pid);
+                   (unsigned)options.fuzz_seed, (unsigned)now, which, (int)pid);
             exit(1);
         }
         sleep_ms(STEP_MS);
@@ -205,12 +203,12 @@ static void clean(void)
     for (int n = all, left; n > 0; n = left) {
         left = unmount_some(n);
         if (left >= n)
-            errx(FAILED, "seed %u, round %u: %s stays mounted", (unsigned)seed,
-                 (unsigned)now, mounts[0]);
+            errx(FAILED, "seed %u, round %u: %s stays mounted",
+                 (unsigned)options.fuzz_seed, (unsigned)now, mounts[0]);
     }
     if (!remove_tree(top))
-        errx(FAILED, "seed %u, round %u: %s cannot be removed", (unsigned)seed,
-             (unsigned)now, top);
+        errx(FAILED, "seed %u, round %u: %s cannot be removed",
+             (unsigned)options.fuzz_seed, (unsigned)now, top);
     _exit(all);
 }
 
@@ -223,8 +221,8 @@ static void expect_clean(void)
         clean();
     status = expect_end(pid, CLEAN_MS, "the task that unmounts");
     if (!WIFEXITED(status) || WEXITSTATUS(status) == FAILED)
-        errx(1, "seed %u, round %u: something stays", (unsigned)seed,
-             (unsigned)now);
+        errx(1, "seed %u, round %u: something stays",
+             (unsigned)options.fuzz_seed, (unsigned)now);
     totals.total_mounts += (uint32_t)WEXITSTATUS(status);
 }
 
@@ -262,7 +260,7 @@ static void storm(void)
 {
     struct totals before = totals;
 
-    srand(seed * 1000003u + now);
+    srand(options.fuzz_seed * 1000003u + now);
     make_directories();
     for (unsigned i = 0; i < TASKS; i++)
         start(i);
@@ -275,7 +273,7 @@ static void storm(void)
     }
     stop_all();
     expect_clean();
-    if (verbose)
+    if (options.fuzz_verbose)
         printf("round %u: %u servers exited, %u mounts left\n", (unsigned)now,
                (unsigned)(totals.total_exits - before.total_exits),
                (unsigned)(totals.total_mounts - before.total_mounts));
@@ -291,31 +289,18 @@ static int run_rounds(void)
         close(carrier) < 0)
         err(1, "beginning");
     strlcat(top, "/round", sizeof(top));
-    for (now = 1; now <= rounds; now++)
+    for (now = 1; now <= options.fuzz_count; now++)
         storm();
     printf("stormfuzz: seed %u, %u rounds: %u tasks, %u servers exited, "
            "%u mounts left\n",
-           (unsigned)seed, (unsigned)rounds, (unsigned)totals.total_tasks,
-           (unsigned)totals.total_exits, (unsigned)totals.total_mounts);
+           (unsigned)options.fuzz_seed, (unsigned)options.fuzz_count,
+           (unsigned)totals.total_tasks, (unsigned)totals.total_exits,
+           (unsigned)totals.total_mounts);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    int option;
-
-    seed = uptime_ms() + 1;
-    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
-        if (option == 's')
-            seed = number_between(optarg, 0, UINT32_MAX);
-        else if (option == 'n')
-            rounds = number_between(optarg, 1, UINT32_MAX);
-        else if (option == 'v')
-            verbose = true;
-        else
-            usage("[-s SEED] [-n ROUNDS] [-v]");
-    }
-    printf("stormfuzz: seed %u\n", (unsigned)seed);
-    fflush(stdout);
+    fuzz_begin(argc, argv, "ROUNDS", &options);
     return scratch_run(run_rounds);
 }

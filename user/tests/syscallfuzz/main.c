@@ -11,8 +11,8 @@
  */
 #include "user/tests/syscallfuzz/fuzz.h"
 #include "user/tests/syscallfuzz/child.h"
+#include "user/tests/syscallfuzz/options.h"
 #include "user/lib/err.h"
-#include "user/lib/number.h"
 #include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
@@ -24,9 +24,7 @@
 /* The directory of a batch, in that of the whole program. */
 static char scratch[PATH_MAX];
 
-static uint32_t seed;
-static uint32_t calls = 10000;
-static bool verbose;
+static struct fuzz_options options = {.fuzz_count = 10000};
 
 struct totals {
     uint32_t total_calls;
@@ -115,7 +113,7 @@ static void batch(uint32_t start, uint32_t most, struct totals *t)
         errx(1, "%s cannot be removed", scratch);
     t->total_calls += made;
     t->total_batches++;
-    if (verbose)
+    if (options.fuzz_verbose)
         printf("batch %u, seed %u: %u calls, status 0x%04x\n",
                (unsigned)t->total_batches, (unsigned)start, (unsigned)made,
                (unsigned)status);
@@ -129,34 +127,21 @@ static int run_batches(void)
     if (getcwd(scratch, sizeof(scratch)) < 0)
         err(1, "directory");
     strlcat(scratch, "/batch", sizeof(scratch));
-    while (t.total_calls < calls)
-        batch(seed * 1000003u + t.total_batches + 1,
-              MIN(BATCH, calls - t.total_calls), &t);
+    while (t.total_calls < options.fuzz_count)
+        batch(options.fuzz_seed * 1000003u + t.total_batches + 1,
+              MIN(BATCH, options.fuzz_count - t.total_calls), &t);
     while (wait(NULL) > 0)
         continue;
     printf("syscallfuzz: seed %u, %u calls in %u batches; %u of these were "
            "killed, %u stuck\n",
-           (unsigned)seed, (unsigned)t.total_calls, (unsigned)t.total_batches,
-           (unsigned)t.total_killed, (unsigned)t.total_stuck);
+           (unsigned)options.fuzz_seed, (unsigned)t.total_calls,
+           (unsigned)t.total_batches, (unsigned)t.total_killed,
+           (unsigned)t.total_stuck);
     return 0;
 }
 
 int main(int argc, char **argv)
 {
-    int option;
-
-    seed = uptime_ms() + 1;
-    while ((option = getopt(argc, argv, "s:n:v")) != -1) {
-        if (option == 's')
-            seed = number_between(optarg, 0, UINT32_MAX);
-        else if (option == 'n')
-            calls = number_between(optarg, 1, UINT32_MAX);
-        else if (option == 'v')
-            verbose = true;
-        else
-            usage("[-s SEED] [-n CALLS] [-v]");
-    }
-    printf("syscallfuzz: seed %u\n", (unsigned)seed);
-    fflush(stdout);
+    fuzz_begin(argc, argv, "CALLS", &options);
     return scratch_run(run_batches);
 }
