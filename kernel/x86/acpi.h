@@ -4,11 +4,17 @@
  */
 #pragma once
 
-#include "kernel/lib/types.h"
+#include "kernel/x86/cpu.h"
+
+struct acpi {
+    unsigned acpi_count;       /* processors that can be used */
+    uint8_t acpi_id[CPUS_MAX]; /* of the first ones' local APICs */
+    uint32_t acpi_apic;        /* where each one's registers are */
+};
+
+/* What acpi_processors has found; all 0 before. */
+extern struct acpi acpi;
 
 /* How many processors can be used; 1 if there are no tables, or broken ones.
- * Before paging_init: it maps the tables with the page directory of boot. */
+ * Before paging_init, for paging_window. */
 unsigned acpi_processors(void);
-
-/* How many of the `bytes` after the header of a table "APIC" are usable. */
-unsigned acpi_count(const uint8_t *entries, size_t bytes);

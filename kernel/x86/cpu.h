@@ -16,6 +16,7 @@ struct task;
 struct tss;
 struct tss_and_ports;
 
+#define CPUS_MAX      8
 #define CPU_LOCKS_MAX 8
 
 /*

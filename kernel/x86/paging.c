@@ -6,6 +6,7 @@
  *     0xC0100000  the kernel's text, then read-only data: may not be written
  *     …           data; the page below the boot stack is not mapped
  *     0xF8000000  the end of the direct map on the largest machine
+ *     0xFF400000  the local APIC, if there are several processors
  */
 #include "kernel/x86/paging.h"
 #include "kernel/lib/string.h"
@@ -13,10 +14,30 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/protect.h"
 
-#define ENTRIES 1024u
+#define ENTRIES    1024u
+#define LARGE_PAGE MIB(4)
+#define PTE_LARGE  128u
+
+/* Two large pages that nothing else uses. */
+#define WINDOW 0xFF800000u
 
 static uint32_t *directory;
 static size_t mapped_frames;
+
+static uint32_t large_entry(paddr_t addr)
+{
+    return (addr & ~(LARGE_PAGE - 1)) | PTE_LARGE | PTE_PRESENT;
+}
+
+const void *paging_window(paddr_t addr, size_t bytes UNUSED)
+{
+    uint32_t *boot = (uint32_t *)(read_cr3() + KERNEL_BASE);
+
+    boot[WINDOW / LARGE_PAGE] = large_entry(addr);
+    boot[WINDOW / LARGE_PAGE + 1] = large_entry(addr + LARGE_PAGE);
+    write_cr3(read_cr3());
+    return (const void *)(WINDOW + addr % LARGE_PAGE);
+}
 
 static size_t table_count(size_t frames)
 {

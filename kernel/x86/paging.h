@@ -27,6 +27,10 @@ extern char data_start[], data_end[], bss_start[], bss_end[];
 /* From boot/entry.asm: the boot stack, and the guard page below it. */
 extern char boot_stack_guard[], boot_stack_bottom[], boot_stack_top[];
 
+/* The `bytes` at any physical address, at most 4 MiB of them, until the next
+ * call. Before paging_init: it uses the page directory of boot. */
+const void *paging_window(paddr_t addr, size_t bytes);
+
 /* Bytes needed for the page tables of `frames` frames. */
 size_t paging_bytes(size_t frames);
 

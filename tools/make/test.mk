@@ -104,6 +104,15 @@ $(WAKETEST): $(WAKES_SRC:%.c=$(BUILD)/wakes/%.o) $(BUILD)/wakes/objects
 -include $(WAKES_SRC:%.c=$(BUILD)/wakes/%.d)
 HOST_TEST += $(WAKETEST)
 
+# The firmware's tables, right, broken, and changed at random.
+ACPI_SRC := kernel/x86/acpi.c kernel/x86/tests/acpi/test_acpi.c
+ACPITEST := $(BUILD)/acpi/acpitest
+$(ACPITEST): $(ACPI_SRC) $(wildcard kernel/x86/*.h)
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(HOST_CFLAGS) $(HOST_SAN) $(filter %.c,$^) -o $@
+HOST_TEST += $(ACPITEST)
+
 # The core of the ext2 server, with a disk that is an image in memory.
 EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
                $(wildcard user/servers/ext2/tests/*.c)
@@ -164,8 +173,9 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
 .PHONY: test-threads schedules races test-bochs test-v86
 
-test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata on this machine
-	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py)
+test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
+	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py \
+	    acpi.py)
 
 test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
