@@ -85,6 +85,7 @@ boot_stack_bottom:
         resb    STACK_PAGES * PAGE
 boot_stack_top:
 
+global boot_directory          ; boot/ap.asm uses it again
 boot_directory:
         resb    PAGE
 

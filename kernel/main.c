@@ -78,7 +78,7 @@ static void banner(unsigned processors)
     if (t->total_unused != 0)
         kprintf("; %u MiB above the direct map unused",
                 (unsigned)(t->total_unused >> 20));
-    if (processors > 1)
+    if (processors > 1 && cpu_limit == 1)
         kprintf("\n%u processors; Slate uses one", processors);
     if (protection != 0)
         kprintf("\nProtections of the processor:%s%s%s",

@@ -30,6 +30,7 @@ static uintptr_t frames[FRAMES_MAX];
 static unsigned frame_count;
 static bool frames_trapped;
 static unsigned depth;
+static const struct cpu *panicking;
 
 bool panic_happened(void)
 {
@@ -65,12 +66,30 @@ void print_backtrace_here(void)
 
 /* ---- parts of the report ------------------------------------------------ */
 
+/* One processor reports. Others that panic at the same time wait until it stops
+ * them. */
+static void claim(void)
+{
+    const struct cpu *other = NULL;
+
+    if (__atomic_compare_exchange_n(&panicking, &other, cpu_self(), false,
+                                    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) ||
+        other == cpu_self())
+        return;
+    for (;;)
+        cpu_halt();
+}
+
 static void begin(void)
 {
     irq_disable();
+    claim();
+    if (depth == 0)
+        hooks_run(HOOK_ALONE, NULL);
+    depth++; /* from now on spin_wait breaks locks: others must not do so */
     cpu_self()->cpu_locks = 0;
     console_panic_mode();
-    if (depth++ >= PANICS_MAX) {
+    if (depth > PANICS_MAX) {
         kprintf("\npanic: too many panics; halted\n");
         console_drain();
         for (;;)
@@ -128,6 +147,7 @@ static void keep_frames(const uintptr_t *pc, unsigned n, bool trapped)
 
 static __attribute__((noreturn)) void stop(void)
 {
+    hooks_run(HOOK_REPORT, NULL);
     hooks_run(HOOK_STOPPED, NULL);
     hooks_run(HOOK_INSPECT, NULL);
     for (;;)

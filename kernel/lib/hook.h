@@ -17,8 +17,11 @@ enum hook_step {
     HOOK_FRAMES,  /* page frames are managed; HOOK_PAGES follows at once */
     HOOK_PAGES,   /* the same moment, after the hooks of HOOK_FRAMES */
     HOOK_UP,      /* everything works; the shell comes next */
+    HOOK_PROMPT,  /* boot is measured; commands come next */
     HOOK_TICK,    /* each step of the clock, in its interrupt */
+    HOOK_ALONE,   /* a panic begins; other processors still run */
     HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */
+    HOOK_REPORT,  /* the panic's place is printed */
     HOOK_STOPPED, /* the panic is reported */
     HOOK_INSPECT, /* last: allows inspection of the stopped machine */
     HOOK_HALTED,  /* the kernel cannot start, and has said why */

@@ -126,7 +126,7 @@ static const struct check {
     {"pipes", pipe_verify, false},       {"inodes", inode_verify, false},
     {"mounts", userfs_verify, true},     {"files", ramfs_verify, true},
     {"servers", servers_verify, false},  {"commit", commit_verify, false},
-    {"sessions", session_verify, false},
+    {"sessions", session_verify, false}, {"processors", cpu_verify, false},
 };
 
 #define CHECKS ARRAY_SIZE(checks)

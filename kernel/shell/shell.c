@@ -295,6 +295,7 @@ void shell_run(void)
     prompt_tsc = rdtsc();
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
                    shell_boot_instructions());
+    hooks_run(HOOK_PROMPT, NULL);
     run_option();
     for (;;) {
         char *line;

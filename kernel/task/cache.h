@@ -6,6 +6,9 @@
 #include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 
+/* Kernel stacks: KSTACK_BYTES, of which the lowest page is not mapped. */
+extern struct kmem_cache *kstack_cache;
+
 /* Panics without memory: the kernel cannot run without this cache. */
 static inline struct kmem_cache *cache_create(const char *name, size_t size,
                                               size_t align, kmem_ctor_t *ctor,

@@ -22,7 +22,7 @@
 #include "mm/kmem.h"
 
 static struct kmem_cache *task_cache;
-static struct kmem_cache *kstack_cache;
+struct kmem_cache *kstack_cache;
 
 /* What a number means, as a pid and as a group. There are as many numbers as
  * frames. A task needs several frames and takes at most two numbers, so some
@@ -478,7 +478,7 @@ static const char *verify_task(const struct task *t)
         return "a sleeper is not waiting";
     if (t->task_waiting != NULL && t->task_state != TASK_BLOCKED)
         return "a task in a wait queue is not blocked";
-    if (t->task_state == TASK_RUNNING && t != task_self())
+    if (t->task_state == TASK_RUNNING && !cpu_runs(t))
         return "a task is marked running and is not on a processor";
     return NULL;
 }

@@ -3,10 +3,34 @@
  */
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/symbol.h"
+#include "kernel/x86/gdt.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/spinlock.h"
 
 struct cpu cpu_boot;
+struct cpu *volatile cpu_online[CPUS_MAX] = {&cpu_boot};
+unsigned cpu_limit = 1;
+
+bool cpu_runs(const struct task *t)
+{
+    for (unsigned i = 0; i < CPUS_MAX; i++)
+        if (cpu_online[i] != NULL && cpu_online[i]->cpu_task == t)
+            return true;
+    return false;
+}
+
+const char *cpu_verify(const char **where)
+{
+    const char *wrong = NULL;
+
+    *where = "the data of a processor";
+    for (unsigned i = 0; i < CPUS_MAX && wrong == NULL; i++)
+        if (cpu_online[i] != NULL)
+            wrong = cpu_online[i]->cpu_number != i
+                        ? "it has the number of another one"
+                        : gdt_verify(cpu_online[i]);
+    return wrong;
+}
 
 void cpu_triple_fault(void)
 {

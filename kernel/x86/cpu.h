@@ -13,6 +13,7 @@
 struct segments;
 struct spinlock;
 struct task;
+struct trapframe;
 struct tss;
 struct tss_and_ports;
 
@@ -34,9 +35,25 @@ struct cpu {
     struct tss *cpu_tss;           /* of its segments */
     unsigned cpu_locks;            /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];
+    uint8_t cpu_apic; /* the number of its local APIC */
+    /* After a panic on another processor: where this one was stopped. */
+    const struct trapframe *volatile cpu_stopped;
 };
 
 extern struct cpu cpu_boot; /* of the processor that boots */
+
+/* By number: those that run kernel code, others are NULL. Each processor enters
+ * itself. */
+extern struct cpu *volatile cpu_online[CPUS_MAX];
+
+/* How many of them the kernel may use. */
+extern unsigned cpu_limit;
+
+/* Whether the task is the running one of any processor. */
+bool cpu_runs(const struct task *t);
+
+/* NULL, or what is wrong with the data of a processor. */
+const char *cpu_verify(const char **where);
 
 #ifdef CONFIG_DEBUG
 /* Panics if interrupts are enabled. */

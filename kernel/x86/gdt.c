@@ -4,6 +4,7 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/paging.h"
 #include "kernel/x86/trap.h"
 
 #define ACCESS_CODE 0x9A /* present, ring 0, code, readable */
@@ -13,6 +14,7 @@
 #define FLAGS_FLAT  0xC  /* 4 KiB units, 32-bit */
 #define FLAGS_BYTES 0x4  /* bytes, 32-bit */
 
+#define ACCESSED (1ull << 40) /* in the descriptor: it was loaded */
 #define TSS_BUSY (2ull << 40) /* in the descriptor */
 #define NESTED   (1u << 14)   /* EFLAGS.NT: iret would switch tasks */
 
@@ -41,8 +43,9 @@ static uint64_t descriptor(uint32_t base, uint32_t limit, uint8_t access,
 
 /* Loads no local table: boot loaders leave one, whose segments programs
  * could use. */
-static void load(const struct segments *s)
+void gdt_load(const struct cpu *cpu)
 {
+    const struct segments *s = cpu->cpu_segments;
     struct {
         uint16_t limit;
         uint32_t base;
@@ -64,15 +67,20 @@ static void load(const struct segments *s)
                      : "memory");
 }
 
-/* The tables of a processor: its segments but the task state, whose size
- * differs. */
-static void fill(struct segments *s, struct cpu *cpu)
+static uint64_t cpu_descriptor(const struct cpu *cpu)
+{
+    return descriptor((uint32_t)cpu, sizeof(*cpu) - 1, ACCESS_DATA,
+                      FLAGS_BYTES);
+}
+
+void gdt_fill(struct cpu *cpu, struct segments *s, size_t tss_bytes,
+              size_t stack_bytes)
 {
     uint64_t *gdt = s->segments_gdt;
 
     s->segments_fault = (struct tss){
         .eip = (uint32_t)trap_double_fault,
-        .esp = s->segments_guard + sizeof(fault_stack),
+        .esp = s->segments_guard + stack_bytes,
         .eflags = 2,
         .cs = GDT_KERNEL_CODE,
         .ss = GDT_KERNEL_DATA,
@@ -85,14 +93,15 @@ static void fill(struct segments *s, struct cpu *cpu)
     };
     gdt[1] = descriptor(0, 0xfffff, ACCESS_CODE, FLAGS_FLAT);
     gdt[2] = descriptor(0, 0xfffff, ACCESS_DATA, FLAGS_FLAT);
+    gdt[GDT_TSS / 8] =
+        descriptor((uint32_t)s->segments_tss, tss_bytes - 1, ACCESS_TSS, 0);
     gdt[4] = descriptor((uint32_t)&s->segments_fault, sizeof(struct tss) - 1,
                         ACCESS_TSS, 0);
     gdt[GDT_USER_CODE / 8] =
         descriptor(0, 0xfffff, ACCESS_CODE | ACCESS_USER, FLAGS_FLAT);
     gdt[GDT_USER_DATA / 8] =
         descriptor(0, 0xfffff, ACCESS_DATA | ACCESS_USER, FLAGS_FLAT);
-    gdt[GDT_CPU / 8] =
-        descriptor((uint32_t)cpu, sizeof(*cpu) - 1, ACCESS_DATA, FLAGS_BYTES);
+    gdt[GDT_CPU / 8] = cpu_descriptor(cpu);
     s->segments_tss->ss0 = GDT_KERNEL_DATA;
     cpu->cpu_segments = s;
     cpu->cpu_tss = s->segments_tss;
@@ -109,10 +118,22 @@ void gdt_init(void)
     s->segments_guard = (vaddr_t)fault_stack;
     memset(gdt_tss.tss_ports, 0xff, sizeof(gdt_tss.tss_ports));
     gdt_ports_on(false);
-    fill(s, &cpu_boot);
-    s->segments_gdt[GDT_TSS / 8] =
-        descriptor((uint32_t)&gdt_tss, sizeof(gdt_tss) - 1, ACCESS_TSS, 0);
-    load(s);
+    gdt_fill(&cpu_boot, s, sizeof(gdt_tss), sizeof(fault_stack));
+    gdt_load(&cpu_boot);
+}
+
+const char *gdt_verify(const struct cpu *cpu)
+{
+    const struct segments *s = cpu->cpu_segments;
+
+    if ((s->segments_gdt[GDT_CPU / 8] | ACCESSED) !=
+        (cpu_descriptor(cpu) | ACCESSED))
+        return "its segment for its data is that of another one";
+    if (cpu->cpu_tss != s->segments_tss)
+        return "its task state is that of another one";
+    if (paging_readable(s->segments_guard))
+        return "the stack of its double fault has no guard page";
+    return NULL;
 }
 
 void gdt_ports_allow(uint32_t first, uint32_t last, bool allow)

@@ -55,6 +55,18 @@ extern struct tss_and_ports {
  * cpu_running. */
 void gdt_init(void);
 
+/* Fills in the tables of a processor, whose segments_tss and segments_guard are
+ * set: so many bytes has the one, and so many are above the other, guard page
+ * included. The directory in use becomes that of its double fault. */
+void gdt_fill(struct cpu *cpu, struct segments *s, size_t tss_bytes,
+              size_t stack_bytes);
+
+/* Loads them on that processor. */
+void gdt_load(const struct cpu *cpu);
+
+/* NULL, or what is wrong with them. */
+const char *gdt_verify(const struct cpu *cpu);
+
 /* The stack that the processor loads when it leaves ring 3. */
 static inline void gdt_set_stack(vaddr_t top)
 {

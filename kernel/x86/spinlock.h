@@ -34,6 +34,8 @@ struct spinlock {
 };
 
 #ifdef CONFIG_DEBUG
+#define spin_name(l)  ((l)->lock_name)
+#define spin_owner(l) ((l)->lock_owner)
 #define SPINLOCK_INIT(name, rank)                                              \
     {                                                                          \
         0, 0, name, rank, NULL, 0, 0, 0, 0                                     \
@@ -59,6 +61,8 @@ void spin_assert_held(const struct spinlock *l);
         0, 0                                                                   \
     }
 
+#define spin_name(l)          ((void)(l), "a lock")
+#define spin_owner(l)         ((void)(l), (const struct cpu *)NULL)
 #define spin_debug_wait(l, t) ((void)(l), (void)(t))
 #define spin_debug_take(l)    ((void)(l))
 #define spin_debug_release(l) ((void)(l))
@@ -75,6 +79,10 @@ static inline void spin_init(struct spinlock *l, const char *name UNUSED,
 #ifdef CONFIG_SMP
 /* Returns once the lock is free, or soon after. Interrupts are disabled. */
 void spin_wait(struct spinlock *l) __attribute__((no_caller_saved_registers));
+
+/* Says which lock was the i-th that was taken from its holder after a panic.
+ * NULL: there were not so many. */
+const char *spin_broken(unsigned i);
 #endif
 
 static inline void spin_lock(struct spinlock *l)

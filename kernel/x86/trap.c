@@ -35,20 +35,25 @@ static uint64_t gate(uint16_t selector, uint32_t offset, uint16_t type)
            (uint64_t)((offset & 0xffff0000) | type) << 32;
 }
 
-void trap_init(void)
+void trap_load(void)
 {
     struct {
         uint16_t limit;
         uint32_t base;
     } __attribute__((packed)) idtr = {sizeof(idt) - 1, (uint32_t)idt};
 
+    __asm__ volatile("lidt %0" : : "m"(idtr));
+}
+
+void trap_init(void)
+{
     for (unsigned i = 0; i < TRAP_VECTORS; i++)
         idt[i] = gate(GDT_KERNEL_CODE, trap_stubs[i], GATE_INTERRUPT);
     idt[TRAP_BREAKPOINT] |= (uint64_t)GATE_USER << 32;
     idt[TRAP_DOUBLE_FAULT] = gate(GDT_DF_TSS, 0, GATE_TASK);
     idt[TRAP_SYSCALL] =
         gate(GDT_KERNEL_CODE, (uint32_t)trap_syscall, GATE_SYSCALL);
-    __asm__ volatile("lidt %0" : : "m"(idtr));
+    trap_load();
 }
 
 trap_handler_t trap_set_handler(unsigned vector, trap_handler_t fn)

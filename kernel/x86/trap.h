@@ -36,6 +36,9 @@ struct trapframe {
 /* Fills the interrupt table and loads it. Interrupts stay disabled. */
 void trap_init(void);
 
+/* Loads it on another processor. */
+void trap_load(void);
+
 /* Sets the handler of an exception (NULL: none); it returns true if the program
  * may continue. Returns the previous handler. */
 typedef bool (*trap_handler_t)(struct trapframe *tf);

@@ -5,7 +5,8 @@ CANARY := $(if $(call on,DEBUG),-fstack-protector-strong \
     -mstack-protector-guard=global,-fno-stack-protector)
 # With SMP=1 the kernel is one for several processors, from these files, too.
 SMP_FLAG := $(if $(call on,SMP),-DCONFIG_SMP=1)
-SMP_SRC  := kernel/x86/spinlock.c
+SMP_SRC  := boot/ap.asm kernel/cpus.c tools/workshop/bugs/cmd_cpufault.c \
+    $(addprefix kernel/x86/,apic.c mp.c spinlock.c)
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -mregparm=3 -ffreestanding -fno-pie -fno-pic $(CANARY) \
@@ -47,8 +48,13 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*) \
                   tools/workshop/* docs/labs/*/services
 WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
-C_SRC        := $(filter-out $(WORKSHOP_SRC) \
-                  $(if $(call on,SMP),,$(SMP_SRC)),$(C_SRC))
+C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
+
+ifeq ($(call on,SMP),)
+ASM_SRC      := $(filter-out $(SMP_SRC),$(ASM_SRC))
+C_SRC        := $(filter-out $(SMP_SRC),$(C_SRC))
+WORKSHOP_SRC := $(filter-out $(SMP_SRC),$(WORKSHOP_SRC))
+endif
 
 # A hand-out's sources call this where a task is missing.
 ifneq ($(wildcard .lab),)
@@ -86,7 +92,7 @@ SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \
-               kernel/x86/paging.c kernel/x86/acpi.c $(SAN_LOOK)
+               $(addprefix kernel/x86/,paging.c acpi.c apic.c) $(SAN_LOOK)
 SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSTACK_PAGES=8
 $(BUILD)/mm/kmem_slab.o: OWN_FLAGS := -include tools/workshop/sanitize/slab.h

@@ -1,0 +1,247 @@
+/*
+ * The processors besides the one that boots: starts them, and stops them in a
+ * panic (in kernels for several processors: SMP_SRC in tools/make/kernel.mk).
+ *
+ * They are started one at a time when the prompt is ready. Each has its idle
+ * task, which waits for work that does not come yet, and a stack for its double
+ * fault. A processor that does not answer costs a message and 100 ms.
+ */
+#include "kernel/cpus.h"
+#include "drivers/console.h"
+#include "drivers/pit.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/option.h"
+#include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/shell/shell.h"
+#include "kernel/task/cache.h"
+#include "kernel/task/task.h"
+#include "kernel/x86/acpi.h"
+#include "kernel/x86/apic.h"
+#include "kernel/x86/gdt.h"
+#include "kernel/x86/mp.h"
+#include "kernel/x86/paging.h"
+#include "kernel/x86/panic.h"
+#include "kernel/x86/switch.h"
+
+#define RESET_MS 10   /* a processor needs after its reset (SDM 8.4.4.1) */
+#define SOON_US  1000 /* it answers, else the message is repeated */
+#define LATE_MS  100  /* it does not answer at all */
+
+/* An object of the cache "cpu". */
+struct further {
+    struct cpu cpu;
+    struct segments segments;
+    struct tss tss;
+    void (*run)(void);
+};
+
+static struct kmem_cache *cpu_cache;
+static unsigned wanted = CPUS_MAX;
+
+static bool set_cpus(char *value)
+{
+    uint32_t n;
+
+    if (!parse_u32(value, &n) || n == 0)
+        return false;
+    wanted = MIN(n, CPUS_MAX);
+    return true;
+}
+
+BOOT_OPTION(cpus, "cpus=", "cpus=N", "use at most so many processors",
+            set_cpus);
+
+/* ---- starting ----------------------------------------------------------- */
+
+static void idle(void)
+{
+    for (;;)
+        cpu_halt();
+}
+
+/* The first code of a processor in the kernel. */
+static void begin(void *arg)
+{
+    struct further *f = arg;
+
+    write_cr3(paging_kernel_cr3());
+    gdt_load(&f->cpu);
+    trap_load();
+    apic_on();
+    cpu_online[f->cpu.cpu_number] = &f->cpu;
+    f->run();
+}
+
+static bool is_online(const struct cpu *cpu)
+{
+    return cpu_online[cpu->cpu_number] == cpu;
+}
+
+static void wait_us(const struct cpu *cpu, uint32_t us)
+{
+    uint64_t end = timer_us() + us;
+
+    while (!is_online(cpu) && timer_us() < end)
+        cpu_relax();
+}
+
+bool cpus_run(struct cpu *cpu, void (*fn)(void))
+{
+    struct further *f = container_of(cpu, struct further, cpu);
+    vaddr_t top = cpu->cpu_task->task_stack_top;
+
+    mp_reset(cpu->cpu_apic);
+    cpu_online[cpu->cpu_number] = NULL;
+    f->run = fn;
+    gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
+    mp_place(switch_prepare(top - sizeof(struct trapframe), begin, cpu));
+    sched_sleep_ms(RESET_MS);
+    mp_launch(cpu->cpu_apic);
+    wait_us(cpu, SOON_US);
+    if (!is_online(cpu))
+        mp_launch(cpu->cpu_apic);
+    for (int ms = 0; ms < LATE_MS && !is_online(cpu); ms += RESET_MS)
+        sched_sleep_ms(RESET_MS);
+    if (!is_online(cpu))
+        mp_reset(cpu->cpu_apic); /* nor may it answer later */
+    mp_unplace();
+    return is_online(cpu);
+}
+
+static void discard(struct further *f)
+{
+    if (f == NULL)
+        return;
+    if (f->cpu.cpu_task != NULL)
+        task_discard(f->cpu.cpu_task);
+    if (f->segments.segments_guard != 0)
+        kmem_cache_free(kstack_cache, (void *)f->segments.segments_guard);
+    kmem_cache_free(cpu_cache, f);
+}
+
+/* NULL: no memory. */
+static struct further *make(uint8_t apic, unsigned number)
+{
+    struct further *f = kmem_cache_alloc(cpu_cache, KM_NOSLEEP);
+
+    if (f == NULL)
+        return NULL;
+    memset(f, 0, sizeof(*f));
+    f->cpu.cpu_task = task_prepare("idle", NULL, NULL, PRIORITY_IDLE);
+    f->cpu.cpu_number = number;
+    f->cpu.cpu_apic = apic;
+    f->segments.segments_tss = &f->tss;
+    f->segments.segments_guard =
+        (vaddr_t)kmem_cache_alloc(kstack_cache, KM_NOSLEEP);
+    f->tss.iomap = sizeof(f->tss);
+    if (f->cpu.cpu_task != NULL && f->segments.segments_guard != 0)
+        return f;
+    discard(f);
+    return NULL;
+}
+
+bool cpus_add(uint8_t apic)
+{
+    struct further *f;
+    unsigned number = 0;
+
+    while (number < CPUS_MAX && cpu_online[number] != NULL)
+        number++;
+    f = number < CPUS_MAX ? make(apic, number) : NULL;
+    if (f != NULL && cpus_run(&f->cpu, idle))
+        return true;
+    kprintf("the processor with APIC %u %s; it is not used\n", apic,
+            f == NULL ? "gets no memory" : "does not answer");
+    discard(f);
+    return false;
+}
+
+/* The directory of no address space is copied yet. */
+static void find(const void *arg UNUSED)
+{
+    if (acpi.acpi_count > 1 && wanted > 1 && apic_map(acpi.acpi_apic))
+        cpu_limit = wanted;
+}
+
+HOOK(HOOK_FRAMES, find);
+
+static void start_all(const void *arg UNUSED)
+{
+    unsigned listed = MIN(acpi.acpi_count, CPUS_MAX);
+    unsigned n = 1;
+
+    if (cpu_limit == 1)
+        return;
+    cpu_cache = cache_create("cpu", sizeof(struct further), 64, NULL, NULL);
+    apic_on();
+    cpu_boot.cpu_apic = apic_id();
+    for (unsigned i = 0; i < listed && n < cpu_limit; i++)
+        if (acpi.acpi_id[i] != cpu_boot.cpu_apic)
+            n += cpus_add(acpi.acpi_id[i]);
+    kprintf("%u processors; %u started\n", acpi.acpi_count, n);
+}
+
+HOOK(HOOK_PROMPT, start_all);
+
+/* ---- showing ------------------------------------------------------------ */
+
+/* Where it was stopped, and the locks that it held, as far as is known. */
+static void print_place(const struct cpu *cpu)
+{
+    char place[64];
+
+    if (cpu->cpu_stopped == NULL)
+        return;
+    kprintf("%*s  %s", TASK_NAME_MAX - (int)strlen(cpu->cpu_task->task_name),
+            "", symbol_format(cpu->cpu_stopped->eip, place, sizeof(place)));
+    for (unsigned i = 0; i < cpu->cpu_locks; i++)
+        kprintf("%s %s", i == 0 ? ", holds" : ",", spin_name(cpu->cpu_lock[i]));
+}
+
+static void print_cpu(const struct cpu *cpu)
+{
+    const char *state = cpu == &cpu_boot ? "running" : "idle";
+
+    if (panic_happened())
+        state = cpu->cpu_stopped != NULL ? "stopped"
+                : cpu == cpu_self()      ? "panicked"
+                                         : "lost";
+    kprintf("%3u %4u %-8s  %s", cpu->cpu_number, cpu->cpu_apic, state,
+            cpu->cpu_task->task_name);
+    print_place(cpu);
+    kprintf("\n");
+}
+
+static int cmd_cpus(char **argv UNUSED)
+{
+    kprintf("CPU APIC STATE     TASK%s\n",
+            panic_happened() ? "             PLACE" : "");
+    for (unsigned i = 0; i < CPUS_MAX; i++)
+        if (cpu_online[i] != NULL)
+            print_cpu(cpu_online[i]);
+    for (unsigned i = 0; spin_broken(i) != NULL; i++)
+        kprintf("%s\n", spin_broken(i));
+    return 0;
+}
+
+SHELL_COMMAND(cpus, cmd_cpus);
+
+/* ---- panics ------------------------------------------------------------- */
+
+static void stop(const void *arg UNUSED)
+{
+    if (cpu_limit > 1)
+        mp_stop();
+}
+
+HOOK(HOOK_ALONE, stop);
+
+static void report(const void *arg UNUSED)
+{
+    if (cpu_limit > 1)
+        cmd_cpus(NULL);
+}
+
+HOOK(HOOK_REPORT, report);

@@ -1,0 +1,27 @@
+/*
+ * The local APIC: by it a processor sends messages to others (Intel SDM volume
+ * 3, chapter 10). Devices interrupt by the 8259 as before: its line into the
+ * first processor, LINT0, is not touched, and there is no I/O APIC here.
+ */
+#pragma once
+
+#include "kernel/lib/types.h"
+
+/* What apic_send sends: the low half of the interrupt command register. */
+#define APIC_NMI      0x4400u
+#define APIC_INIT     0x4500u
+#define APIC_START(p) (0x4600u | (uint32_t)(p) >> PAGE_SHIFT) /* at page p */
+
+/* Maps the registers at `addr` for every processor. False: there are none.
+ * After paging_init, before the first address space. */
+bool apic_map(paddr_t addr);
+
+/* Switches that of the running processor on. */
+void apic_on(void);
+
+/* The number of that of the running processor. */
+uint8_t apic_id(void);
+
+/* Sends a message to the processor with this APIC; returns when it has left.
+ * Interrupts are disabled: a message has two words. */
+void apic_send(uint8_t to, uint32_t message);

@@ -1,0 +1,79 @@
+/*
+ * Starting and stopping other processors: see mp.h.
+ *
+ * A processor starts in real mode, so below 1 MiB, where the kernel gives no
+ * memory to anybody (mm/page.c). What the firmware or the boot loader has there
+ * is put back.
+ */
+#include "kernel/x86/mp.h"
+#include "kernel/lib/string.h"
+#include "kernel/x86/apic.h"
+#include "kernel/x86/cpu.h"
+#include "kernel/x86/paging.h"
+#include "kernel/x86/trap.h"
+
+#define AP_PAGE 0x8000u /* as in boot/ap.asm */
+#define AP_CODE ((uint8_t *)(KERNEL_BASE + AP_PAGE))
+#define AP_MAX  256u
+
+/* Turns that a processor has to stop, more than any instruction takes. */
+#define TURNS_MAX 1000000u
+
+extern const uint8_t ap_start[], ap_words[], ap_end[]; /* boot/ap.asm */
+
+static uint8_t before[AP_MAX];
+
+static void send(uint8_t apic, uint32_t message)
+{
+    uint32_t flags = irq_save();
+
+    apic_send(apic, message);
+    irq_restore(flags);
+}
+
+void mp_reset(uint8_t apic)
+{
+    send(apic, APIC_INIT);
+}
+
+void mp_launch(uint8_t apic)
+{
+    send(apic, APIC_START(AP_PAGE));
+}
+
+void mp_place(uint32_t frame)
+{
+    const uint32_t words[] = {read_cr4(), read_cr0(), frame};
+
+    memcpy(before, AP_CODE, (size_t)(ap_end - ap_start));
+    memcpy(AP_CODE, ap_start, (size_t)(ap_end - ap_start));
+    memcpy(AP_CODE + (ap_words - ap_start), words, sizeof(words));
+}
+
+void mp_unplace(void)
+{
+    memcpy(AP_CODE, before, (size_t)(ap_end - ap_start));
+}
+
+/* The handler of the NMI, from the beginning of a panic on. */
+static __attribute__((noreturn)) bool stop_here(struct trapframe *tf)
+{
+    cpu_self()->cpu_stopped = tf;
+    for (;;)
+        cpu_halt();
+}
+
+void mp_stop(void)
+{
+    if (trap_set_handler(TRAP_NMI, stop_here) == stop_here)
+        return; /* this faulted itself */
+    for (unsigned i = 0; i < CPUS_MAX; i++) {
+        const struct cpu *cpu = cpu_online[i];
+
+        if (cpu == NULL || cpu == cpu_self())
+            continue;
+        apic_send(cpu->cpu_apic, APIC_NMI);
+        for (unsigned n = 0; n < TURNS_MAX && cpu->cpu_stopped == NULL; n++)
+            cpu_relax();
+    }
+}

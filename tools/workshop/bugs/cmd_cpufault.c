@@ -1,0 +1,111 @@
+/*
+ * cpufault: makes a mistake on another processor, to show how the kernel
+ * reports it. The processor is started again with the mistake in place of its
+ * idle task.
+ */
+#include "drivers/console.h"
+#include "kernel/cpus.h"
+#include "kernel/lib/string.h"
+#include "kernel/shell/shell.h"
+#include "kernel/task/task.h"
+#include "kernel/x86/panic.h"
+#include "mm/kmem.h"
+#include "mm/kmem_impl.h"
+
+#define NO_APIC 0x55 /* more than a machine of a test has processors */
+
+static int *volatile null;
+static struct kmem_cache *volatile cache;
+static volatile bool both;
+
+#define MISTAKE static __attribute__((noinline)) void
+
+MISTAKE read_null(void)
+{
+    kprintf("%d\n", *null);
+}
+
+/* Stops while it holds a lock of the heap, which the shell after the panic of
+ * another processor needs. */
+MISTAKE stop_locked(void)
+{
+    spin_lock(&cache->cache_lock);
+    cache = NULL;
+    for (;;)
+        cpu_halt();
+}
+
+static int fill_stack(int depth)
+{
+    volatile char frame[256];
+
+    frame[0] = (char)depth;
+    if (null != NULL)
+        return 0;
+    return fill_stack(depth + 1) + frame[0];
+}
+
+MISTAKE overflow_stack(void)
+{
+    fill_stack(0);
+}
+
+/* Panics while the shell's processor, which panics too, stops the one before
+ * this. */
+MISTAKE panic_too(void)
+{
+    while (!both)
+        cpu_relax();
+    panic("the second of two panics");
+}
+
+static const struct {
+    const char *mistake_name;
+    void (*mistake_make)(void);
+} mistakes[] = {
+    {"null", read_null},
+    {"stack", overflow_stack},
+    {"locked", stop_locked},
+    {"both", panic_too},
+};
+
+/* The processor with the highest number. */
+static struct cpu *last(void)
+{
+    unsigned n = CPUS_MAX - 1;
+
+    while (cpu_online[n] == NULL)
+        n--;
+    return cpu_online[n];
+}
+
+/* What the shell's processor does once the other one has begun. */
+static void follow(void (*mistake)(void))
+{
+    if (mistake == stop_locked) {
+        while (cache != NULL)
+            cpu_relax();
+        panic("the first of two processors");
+    }
+    both = true;
+    if (mistake == panic_too)
+        panic("the first of two panics");
+    for (;;)
+        cpu_relax(); /* until it stops this one */
+}
+
+static int cmd_cpufault(char **argv)
+{
+    if (strcmp(argv[1], "absent") == 0)
+        return !cpus_add(NO_APIC);
+    if (last() == &cpu_boot)
+        return shell_error("there is one processor");
+    cache = kmem_cache_find("task");
+    for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++)
+        if (strcmp(argv[1], mistakes[i].mistake_name) == 0 &&
+            cpus_run(last(), mistakes[i].mistake_make))
+            follow(mistakes[i].mistake_make);
+    return shell_error("the processor did not start");
+}
+
+SHELL_COMMAND(cpufault, cmd_cpufault);
