@@ -9,7 +9,7 @@
 #   BUILD=dir  where products go           V=1      show whole commands
 #   DEBUG=1    checks locks and stacks     WERROR=1 warnings are errors
 #   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
-#   SMP=1      for several processors
+#   SMP=1      for several processors, as CPUS=2 and more imply
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -19,6 +19,7 @@ MAKEFLAGS += --no-builtin-rules
 on = $(filter-out 0,$($(1)))
 
 DWARF ?= 1
+SMP   ?= $(if $(filter-out 1,$(CPUS)),1)
 
 # build, or a folder there that the settings name: build/smp-debug.
 space := $() $()

@@ -5,7 +5,7 @@
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
 override DISK   := $(value DISK)
-export CMD APPEND DISK MEM ICOUNT KVM CORE BUDGET STEP
+export CMD APPEND DISK MEM ICOUNT KVM CPUS CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 
 # The kernel to boot: the product, or with WORKSHOP=1 the workshop kernel, which
@@ -17,6 +17,7 @@ BOOTED := $(if $(call on,WORKSHOP),$(WORKSHOP_KERNEL),\
 .PHONY: run run-iso gdb debug-server core
 run: $(BOOTED)                    ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
+                                  ## CPUS=4: processors
                                   ## DISK=build/disk.img
                                   ## WORKSHOP=1: the workshop kernel
 	@$(PYTHON) -m tools.run.run $(firstword $(BOOTED))

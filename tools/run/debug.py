@@ -9,8 +9,8 @@ The first starts QEMU halted, attaches GDB in this terminal and continues to
 kmain. The serial line is a terminal of its own, whose name is printed (`screen
 /dev/pts/N` opens it); a file has the kernel's output too. QEMU ends with GDB.
 The second only starts QEMU and prints the command that attaches a GDB. CMD,
-APPEND and MEM are as with `make run`. With a core file (`make core`) no machine
-runs; the commands that read memory work as on a live machine.
+APPEND, MEM and CPUS are as with `make run`. With a core file (`make core`) no
+machine runs; the commands that read memory work as on a live machine.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def qemu_command(kernel, server, serial, extra=()):
     return qemu.command(
         qemu.boot_arguments(kernel, line), os.environ.get("MEM") or "128",
         serial=serial,
-        extra=["-S", "-gdb", "chardev:gdb", "-chardev",
+        extra=[*qemu.processors(), "-S", "-gdb", "chardev:gdb", "-chardev",
                f"socket,id=gdb,fd={server.fileno()},server=on,wait=off",
                *extra])
 

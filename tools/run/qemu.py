@@ -89,6 +89,14 @@ def kernel_line(commands="", append="", budget=None):
     return " ".join(words)
 
 
+def processors():
+    """Arguments for CPUS=, the number of processors, in the environment."""
+    count = os.environ.get("CPUS") or "1"
+    if not re.fullmatch("[1-8]", count):
+        raise SystemExit(f"make: CPUS={count} is not a number from 1 to 8")
+    return ["-smp", count] if count != "1" else []
+
+
 class DiskMissing(QemuError):
     """An image is missing or cannot be used."""
 

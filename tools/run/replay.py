@@ -162,6 +162,8 @@ def main():
     args = parser.parse_args()
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, leave)  # and QEMU ends with us
+    if qemu.processors():
+        sys.exit(f"make {args.what}: QEMU records one processor, no CPUS")
     name = {"open": "replay"}.get(args.what, args.what)
     folder = args.folder or folder_of(args.kernel)
     try:

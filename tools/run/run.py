@@ -9,6 +9,7 @@ Reads from the environment:
     MEM=16                    memory in MiB (128)
     ICOUNT=1                  one instruction per nanosecond: repeatable runs
     APPEND="log=1"            further kernel options
+    CPUS=4                    processors (1)
     KVM=1                     use /dev/kvm
     DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,
                               separated by a colon
@@ -131,7 +132,8 @@ def main():
         events = f"{folder}/events"
         argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
                             switch("ICOUNT"), switch("KVM"), has_display(),
-                            serial="mon:stdio", events=events, extra=disks)
+                            serial="mon:stdio", events=events,
+                            extra=qemu.processors() + disks)
         print("Ctrl-A X leaves QEMU.", flush=True)
         sys.exit(boot(argv + second_line(), events))
 

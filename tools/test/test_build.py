@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from conftest import copy_tree
+from tools.run import qemu
 
 pytestmark = pytest.mark.plain
 
@@ -27,7 +28,7 @@ def tree(tmp_path_factory):
 def make(tree, *arguments):
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V",
-                          "DEBUG", "SANITIZE", "SMP", "CMD", "APPEND",
+                          "DEBUG", "SANITIZE", "SMP", "CPUS", "CMD", "APPEND",
                           "MEM")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
                           cwd=tree, text=True, check=False,
@@ -100,6 +101,30 @@ def test_build_for_several_processors_is_apart(tree):
     assert "-o build/smp-debug/mm/page.o" in plan
     plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
     assert "kernel/x86/spinlock.o" not in plan and "CONFIG_SMP" not in plan
+
+
+def test_several_processors_run_the_kernel_for_them(tree):
+    for target in "run", "gdb":
+        plan = make(tree, "-n", target, "CPUS=4").stdout
+        assert "build/smp/slate.elf" in plan, plan
+        plan = make(tree, "-n", target, "CPUS=1").stdout
+        assert "build/smp" not in plan, plan
+    plan = make(tree, "-n", "kernel", "SMP=1", "V=1").stdout
+    assert "kernel/cpus.o" in plan and "boot/ap.asm" in plan
+    plan = make(tree, "-n", "kernel", "V=1", "CC=other-gcc").stdout
+    assert "kernel/cpus.o" not in plan and "boot/ap.asm" not in plan
+
+
+@pytest.mark.parametrize("value, said", [
+    ("", []), ("1", []), ("4", ["-smp", "4"]), ("0", None), ("9", None),
+    ("two", None)])
+def test_the_number_of_processors_is_checked(monkeypatch, value, said):
+    monkeypatch.setenv("CPUS", value)
+    if said is None:
+        with pytest.raises(SystemExit, match="is not a number from 1 to 8"):
+            qemu.processors()
+    else:
+        assert qemu.processors() == said
 
 
 def test_removed_source_leaves_the_kernel(tree):
