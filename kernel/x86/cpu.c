@@ -4,6 +4,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/x86/gdt.h"
+#include "kernel/x86/lockstat.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/spinlock.h"
 
@@ -75,7 +76,7 @@ static void check_order(const struct spinlock *l)
               l->lock_name, l->lock_rank, last->lock_name, last->lock_rank);
 }
 
-void spin_debug_wait(const struct spinlock *l, uint32_t turns)
+void spin_debug_wait(struct spinlock *l, uint32_t turns)
 {
     const struct cpu *cpu = cpu_self();
     const struct cpu *owner = l->lock_owner;
@@ -83,6 +84,7 @@ void spin_debug_wait(const struct spinlock *l, uint32_t turns)
 
     if (owner != cpu && turns < TURNS_MAX) {
         check_order(l);
+        lock_class_turn(l, turns == 0);
         return;
     }
     symbol_caller(l->lock_place, place, sizeof(place));
@@ -112,14 +114,10 @@ void spin_debug_take(struct spinlock *l)
 
 void spin_debug_release(struct spinlock *l)
 {
-    uint64_t held = rdtsc() - l->lock_since;
     struct cpu *cpu = cpu_self();
     const struct spinlock *last = innermost(cpu);
 
-    if (held > l->lock_longest) {
-        l->lock_longest = held;
-        l->lock_release = (uintptr_t)__builtin_return_address(0);
-    }
+    lock_class_count(l, (uintptr_t)__builtin_return_address(0));
     if (last != l)
         panic("lock order: %s released while %s was taken last", l->lock_name,
               last == NULL ? "no lock" : last->lock_name);

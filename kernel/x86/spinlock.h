@@ -10,14 +10,15 @@
  * With CONFIG_SMP it is five and three: a processor also sets and clears a bit,
  * and spins while the bit is set. (There the address may not depend on ESP, so
  * no lock may be in the frame of a function that calls no other.) CONFIG_DEBUG
- * asserts that locks are taken in
- * ascending rank (docs/locking.md) and released by their holder, and measures
- * for how long each was held at most.
+ * asserts that locks are taken in ascending rank (docs/locking.md) and released
+ * by their holder, and counts them (lockstat.h).
  */
 #pragma once
 
 #include "kernel/lib/types.h"
 #include "kernel/x86/cpu.h"
+
+struct lock_class;
 
 struct spinlock {
     uint32_t lock_taken;  /* 1 while held, on several processors */
@@ -25,11 +26,10 @@ struct spinlock {
 #ifdef CONFIG_DEBUG
     const char *lock_name;
     unsigned lock_rank;
-    const struct cpu *lock_owner; /* NULL: free */
-    uintptr_t lock_place;         /* where it was last taken */
-    uint64_t lock_since;          /* time-stamp counter when it was taken */
-    uint64_t lock_longest;        /* time that it was held, at most */
-    uintptr_t lock_release;       /* and where it was then released */
+    const struct cpu *lock_owner;  /* NULL: free */
+    uintptr_t lock_place;          /* where it was last taken */
+    uint64_t lock_since;           /* time-stamp counter when it was taken */
+    struct lock_class *lock_class; /* NULL until it is first taken */
 #endif
 };
 
@@ -38,7 +38,7 @@ struct spinlock {
 #define spin_owner(l) ((l)->lock_owner)
 #define SPINLOCK_INIT(name, rank)                                              \
     {                                                                          \
-        0, 0, name, rank, NULL, 0, 0, 0, 0                                     \
+        0, 0, name, rank, NULL, 0, 0, NULL                                     \
     }
 
 /* Whether the ranks allow this processor to take the lock now. */
@@ -46,7 +46,7 @@ bool spin_debug_in_order(const struct spinlock *l);
 
 /* Panics if this processor waits for a lock that it holds, or has waited for
  * too many turns. */
-void spin_debug_wait(const struct spinlock *l, uint32_t turns);
+void spin_debug_wait(struct spinlock *l, uint32_t turns);
 
 /* Both panic and name the locks if the order is broken. */
 void spin_debug_take(struct spinlock *l);

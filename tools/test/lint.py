@@ -44,7 +44,7 @@ MEDIAN = 13
 PERCENTILE_90 = 35
 CORE = 1700
 # What several processors have added to the ring 0 of one, of 1,300 lines.
-PROCESSORS = 821
+PROCESSORS = 940
 RING0 = 16513 + PROCESSORS
 WHOLE = 21477 + PROCESSORS
 SHELL = 7000

@@ -65,6 +65,7 @@ LINES = {
     "mark": ["mark one", "mark"],
     "diff": ["diff one", "diff nothing"],
     "frag": ["frag", "frag -b one"],
+    "locks": ["locks"],
     "why": ["why inode"],
     "slabtop": ["slabtop -b -n 1"],
     "sample": ["sample off"],

@@ -16,6 +16,7 @@
 #include "kernel/task/handle.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/sync.h"
+#include "kernel/x86/lockstat.h"
 #include "tools/workshop/ktest/ktest.h"
 
 #define MOST  1000u
@@ -27,14 +28,15 @@
 #if defined(CONFIG_DEBUG) && !defined(CONFIG_SANITIZE)
 static void begin(void)
 {
-    sched_lock.lock_longest = 0;
+    lock_class_reset();
 }
 
 static void end(const char *what)
 {
-    uint32_t longest = (uint32_t)sched_lock.lock_longest;
+    const struct lock_class *class = lock_class_of(&sched_lock);
+    uint32_t longest = (uint32_t) class->class_longest;
     uintptr_t offset;
-    const char *name = symbol_lookup(sched_lock.lock_release, &offset);
+    const char *name = symbol_lookup(class->class_release, &offset);
 
     kprintf("# %s: %u instructions, released in %s\n", what, longest,
             name == NULL ? "?" : name);

@@ -303,6 +303,8 @@ static const struct {
     {"leaks ", ""},
     {"leaks -", "-j -m -r"},
     {"leaks -m ", ""},
+    {"locks ", ""},
+    {"locks -", "-j -r"},
     {"log ", "fail reap slab"},
     {"log -", "-S -c -j -n -t"},
     {"log -S -", "-c -n -t"},

@@ -1,0 +1,130 @@
+/*
+ * Counts of spin locks. A lock finds its class when it is first taken; the
+ * table of classes only grows. Two processors may hold two locks of one class,
+ * so each class has a bit of its own that guards its counts.
+ */
+#include "kernel/x86/lockstat.h"
+#include "kernel/lib/string.h"
+#include "kernel/x86/panic.h"
+#include "kernel/x86/spinlock.h"
+
+#ifdef CONFIG_DEBUG
+static struct lock_class classes[LOCK_CLASSES_MAX];
+static unsigned class_count;
+static uint32_t table_busy;
+static uint64_t since;
+
+/* Interrupts are disabled. The processor that has the bit may be stopped after
+ * a panic: then nobody waits for it. */
+static void enter(uint32_t *busy)
+{
+    while (__atomic_exchange_n(busy, 1, __ATOMIC_ACQUIRE) != 0 &&
+           !panic_happened())
+        cpu_relax();
+}
+
+static void leave(uint32_t *busy)
+{
+    __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
+}
+
+/* ---- the table ---------------------------------------------------------- */
+
+static struct lock_class *find(const char *name, unsigned rank)
+{
+    for (unsigned i = 0; i < class_count; i++)
+        if (classes[i].class_rank == rank &&
+            strcmp(classes[i].class_name, name) == 0)
+            return &classes[i];
+    return NULL;
+}
+
+static struct lock_class *add(const char *name, unsigned rank)
+{
+    struct lock_class *class = &classes[class_count];
+
+    if (class_count == LOCK_CLASSES_MAX)
+        panic("lock %s: there are more than %u names of locks", name,
+              LOCK_CLASSES_MAX);
+    class->class_name = name;
+    class->class_rank = rank;
+    __atomic_store_n(&class_count, class_count + 1, __ATOMIC_RELEASE);
+    return class;
+}
+
+struct lock_class *lock_class_of(struct spinlock *l)
+{
+    if (l->lock_class == NULL) {
+        enter(&table_busy);
+        l->lock_class = find(l->lock_name, l->lock_rank);
+        if (l->lock_class == NULL)
+            l->lock_class = add(l->lock_name, l->lock_rank);
+        leave(&table_busy);
+    }
+    return l->lock_class;
+}
+
+/* ---- counting ----------------------------------------------------------- */
+
+void lock_class_turn(struct spinlock *l, bool first)
+{
+    struct lock_class *class = lock_class_of(l);
+
+    enter(&class->class_busy);
+    class->class_waited += first;
+    class->class_turns++;
+    leave(&class->class_busy);
+}
+
+void lock_class_count(struct spinlock *l, uintptr_t release)
+{
+    uint64_t held = rdtsc() - l->lock_since;
+    struct lock_class *class = lock_class_of(l);
+
+    enter(&class->class_busy);
+    class->class_taken++;
+    class->class_held += held;
+    if (held > class->class_longest) {
+        class->class_longest = held;
+        class->class_release = release;
+    }
+    leave(&class->class_busy);
+}
+
+/* ---- reading ------------------------------------------------------------ */
+
+bool lock_class_stat(unsigned number, struct lock_class *out)
+{
+    uint32_t flags;
+
+    if (number >= __atomic_load_n(&class_count, __ATOMIC_ACQUIRE))
+        return false;
+    flags = irq_save();
+    enter(&classes[number].class_busy);
+    *out = classes[number];
+    leave(&classes[number].class_busy);
+    irq_restore(flags);
+    return true;
+}
+
+uint64_t lock_class_since(void)
+{
+    return since;
+}
+
+void lock_class_reset(void)
+{
+    const size_t counts = offsetof(struct lock_class, class_taken);
+    unsigned n = __atomic_load_n(&class_count, __ATOMIC_ACQUIRE);
+
+    for (unsigned i = 0; i < n; i++) {
+        uint32_t flags = irq_save();
+
+        enter(&classes[i].class_busy);
+        memset((uint8_t *)&classes[i] + counts, 0, sizeof(classes[i]) - counts);
+        leave(&classes[i].class_busy);
+        irq_restore(flags);
+    }
+    since = rdtsc();
+}
+#endif
