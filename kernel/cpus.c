@@ -19,6 +19,7 @@
 #include "kernel/task/task.h"
 #include "kernel/x86/acpi.h"
 #include "kernel/x86/apic.h"
+#include "kernel/x86/call.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/mp.h"
 #include "kernel/x86/paging.h"
@@ -58,7 +59,7 @@ BOOT_OPTION(cpus, "cpus=", "cpus=N", "use at most so many processors",
 static void idle(void)
 {
     for (;;)
-        cpu_halt();
+        cpu_wait_interrupt();
 }
 
 /* The first code of a processor in the kernel. */
@@ -71,7 +72,9 @@ static void begin(void *arg)
     trap_load();
     apic_on();
     cpu_online[f->cpu.cpu_number] = &f->cpu;
+    write_cr3(paging_kernel_cr3()); /* forgets what was unmapped meanwhile */
     f->run();
+    idle();
 }
 
 static bool is_online(const struct cpu *cpu)
@@ -92,8 +95,8 @@ bool cpus_run(struct cpu *cpu, void (*fn)(void))
     struct further *f = container_of(cpu, struct further, cpu);
     vaddr_t top = cpu->cpu_task->task_stack_top;
 
-    mp_reset(cpu->cpu_apic);
     cpu_online[cpu->cpu_number] = NULL;
+    mp_reset(cpu->cpu_apic);
     f->run = fn;
     gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
     mp_place(switch_prepare(top - sizeof(struct trapframe), begin, cpu));
@@ -176,6 +179,7 @@ static void start_all(const void *arg UNUSED)
         return;
     cpu_cache = cache_create("cpu", sizeof(struct further), 64, NULL, NULL);
     apic_on();
+    call_init();
     cpu_boot.cpu_apic = apic_id();
     for (unsigned i = 0; i < listed && n < cpu_limit; i++)
         if (acpi.acpi_id[i] != cpu_boot.cpu_apic)

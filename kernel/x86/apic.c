@@ -13,6 +13,7 @@
 
 enum {
     ID = 0x20 / 4,
+    END = 0xB0 / 4,
     SPURIOUS = 0xF0 / 4,
     COMMAND = 0x300 / 4,
     COMMAND_TO = 0x310 / 4,
@@ -51,6 +52,11 @@ void apic_on(void)
 uint8_t apic_id(void)
 {
     return (uint8_t)(registers[ID] >> 24);
+}
+
+void apic_end(void)
+{
+    registers[END] = 0;
 }
 
 void apic_send(uint8_t to, uint32_t message)

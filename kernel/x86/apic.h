@@ -8,9 +8,10 @@
 #include "kernel/lib/types.h"
 
 /* What apic_send sends: the low half of the interrupt command register. */
-#define APIC_NMI      0x4400u
-#define APIC_INIT     0x4500u
-#define APIC_START(p) (0x4600u | (uint32_t)(p) >> PAGE_SHIFT) /* at page p */
+#define APIC_VECTOR(v) (0x4000u | (v)) /* an interrupt */
+#define APIC_NMI       0x4400u
+#define APIC_INIT      0x4500u
+#define APIC_START(p)  (0x4600u | (uint32_t)(p) >> PAGE_SHIFT) /* at page p */
 
 /* Maps the registers at `addr` for every processor. False: there are none.
  * After paging_init, before the first address space. */
@@ -21,6 +22,9 @@ void apic_on(void);
 
 /* The number of that of the running processor. */
 uint8_t apic_id(void);
+
+/* Ends an interrupt by APIC_VECTOR: the next one may come. */
+void apic_end(void);
 
 /* Sends a message to the processor with this APIC; returns when it has left.
  * Interrupts are disabled: a message has two words. */

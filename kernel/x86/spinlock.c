@@ -4,6 +4,7 @@
  */
 #include "kernel/x86/spinlock.h"
 #include "kernel/lib/printf.h"
+#include "kernel/x86/call.h"
 #include "kernel/x86/panic.h"
 
 #define BROKEN_MAX 8
@@ -37,7 +38,8 @@ static void break_lock(struct spinlock *l)
 
 /* Reads the lock until it is free: only then does the line of the cache move
  * once for each attempt to take it. After a panic the holder is stopped, or is
- * this processor, and the kernel shell needs the lock. */
+ * this processor, and the kernel shell needs the lock. The holder may wait for
+ * all processors to forget a page. */
 void spin_wait(struct spinlock *l)
 {
     uint32_t turns = 0;
@@ -47,6 +49,7 @@ void spin_wait(struct spinlock *l)
             break_lock(l);
         else
             spin_debug_wait(l, turns++);
+        call_serve();
         cpu_relax();
     }
 }

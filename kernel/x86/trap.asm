@@ -10,6 +10,11 @@
         extern  cpu_boot
         extern  syscall_table
         extern  syscall_limit
+%ifdef CONFIG_SMP
+        extern  call_interrupt
+        global  trap_forget
+        global  trap_call
+%endif
         global  trap_syscall
         global  trap_return
         global  trap_stubs
@@ -19,6 +24,8 @@
 KERNEL_DATA     equ 0x10
 CPU_DATA        equ 0x38                ; GDT_CPU in gdt.h
 TRAP_NONE       equ 0xff                ; as in trap.h
+TRAP_FORGET     equ 0x30
+TRAP_CALL       equ 0x31
 SYSCALL_VECTOR  equ 0x80
 FRAME_EAX       equ 28                  ; in struct trapframe
 ENOSYS          equ 38
@@ -76,10 +83,31 @@ trap_common:
         LOAD_GS eax
         mov     eax, esp
         call    trap_dispatch
-        test    al, al                  ; from ring 3?
+.done:  test    al, al                  ; from ring 3?
         jz      restore
         cli                             ; a page fault's handler enabled them
         jmp     to_user
+
+%ifdef CONFIG_SMP
+; Messages of other processors: call.c.
+trap_forget:
+        push    dword 0
+        push    dword TRAP_FORGET
+        jmp     message
+trap_call:
+        push    dword 0
+        push    dword TRAP_CALL
+message:
+        clac
+        SAVE
+        mov     eax, KERNEL_DATA
+        mov     ds, eax
+        mov     es, eax
+        LOAD_GS eax
+        mov     eax, esp
+        call    call_interrupt
+        jmp     trap_common.done
+%endif
 
 ; int 0x80, interrupts still enabled: EAX is the number, EBX, ECX and EDX are
 ; the arguments. EBP is 0, so that a backtrace ends here.
@@ -185,5 +213,8 @@ trap_stubs:
 ; Where clac is: kernel/x86/protect.c replaces it if need be.
 section smap_sites progbits alloc noexec nowrite align=4
         dd      trap_common, trap_syscall
+%ifdef CONFIG_SMP
+        dd      message
+%endif
 
 section .note.GNU-stack noalloc noexec nowrite progbits

@@ -45,10 +45,15 @@ void trap_load(void)
     __asm__ volatile("lidt %0" : : "m"(idtr));
 }
 
+void trap_set_gate(unsigned vector, uint32_t entry)
+{
+    idt[vector] = gate(GDT_KERNEL_CODE, entry, GATE_INTERRUPT);
+}
+
 void trap_init(void)
 {
     for (unsigned i = 0; i < TRAP_VECTORS; i++)
-        idt[i] = gate(GDT_KERNEL_CODE, trap_stubs[i], GATE_INTERRUPT);
+        trap_set_gate(i, trap_stubs[i]);
     idt[TRAP_BREAKPOINT] |= (uint64_t)GATE_USER << 32;
     idt[TRAP_DOUBLE_FAULT] = gate(GDT_DF_TSS, 0, GATE_TASK);
     idt[TRAP_SYSCALL] =

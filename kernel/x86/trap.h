@@ -8,6 +8,8 @@
 #define TRAP_EXCEPTIONS 32
 #define TRAP_VECTORS    48 /* exceptions, and the PIC's 16 lines */
 #define TRAP_IRQ_BASE   32
+#define TRAP_FORGET     0x30 /* messages of other processors: call.h */
+#define TRAP_CALL       0x31
 #define TRAP_SYSCALL    0x80
 
 #define TRAP_NONE 0xff /* a frame not made by a trap */
@@ -38,6 +40,10 @@ void trap_init(void);
 
 /* Loads it on another processor. */
 void trap_load(void);
+
+/* Where the interrupt with this vector enters the kernel; interrupts are
+ * disabled there. */
+void trap_set_gate(unsigned vector, uint32_t entry);
 
 /* Sets the handler of an exception (NULL: none); it returns true if the program
  * may continue. Returns the previous handler. */
