@@ -3,6 +3,7 @@ programs pass, and what is special about their locks. `make test SMP=1` runs all
 other tests on such a kernel, too."""
 # Tests: kernel/x86/spinlock.c
 
+import fcntl
 import os
 import re
 import subprocess
@@ -20,15 +21,18 @@ PANIC_PROMPT = r"slate!> "
 
 
 def built(folder, *settings):
-    """The workshop kernel of such a build."""
+    """The workshop kernel of such a build. Files of tests that run beside each
+    other build it one after the other."""
     there = (BUILD / folder).relative_to(ROOT)
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
     kernel = there / "slate-workshop.elf"
-    done = subprocess.run(
-        ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
-         f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
-        check=False, capture_output=True, env=clean)
+    with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
+             f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
+            check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / kernel
 
