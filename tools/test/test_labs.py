@@ -112,6 +112,10 @@ class Bench:
         assert "warning:" not in said, said
         answers = {q.id: self.right[q.id] for q in self.lab.questions
                    if set(q.tasks) <= solved}
+        if answers and "solve_again" in self.checker:
+            own = self.checker["solve_again"](
+                grading.Machine(self.tree, built.kernel))
+            answers.update({k: own[k] for k in own if k in answers})
         return self.grade(built.kernel, answers)
 
 

@@ -108,3 +108,8 @@ def check(answers, machine):
 
 def solve(machine):
     return {**boot(machine), **memory(machine), **riddle(machine)}
+
+
+def solve_again(machine):
+    """The answers that depend on the size of the kernel."""
+    return boot(machine)
