@@ -179,7 +179,7 @@ def test_a_panic_stops_and_shows_all(request, kernel):
     zero, one, two = rows(report)
     assert zero[2:4] == ("stopped", "kernel")
     assert re.match(r"cpus_run\+0x|cmd_cpufault\+0x", zero[4]), report
-    assert one[2:] == ("stopped", "idle", "idle+0x1")
+    assert one[2:] == ("stopped", "idle", "idle+0x2")
     assert two[2:] == ("panicked", "idle", "")
     assert re.search(r"(?m)^kstack +\d+", kmastat), kmastat
     assert "every invariant holds" in verify, verify
