@@ -141,8 +141,8 @@ def test_the_screen_cuts_no_word_and_shows_ascii(kernel):
         machine.prompt()
         machine.send("echo abc " + "longword " * 9 + "one\r")
         machine.wait_screen(r"^longword one *$")
-        machine.send("run cat /bin/echo\r")
-        machine.prompt()
+        machine.send("run cat /bin/echo; echo; echo over\r")
+        machine.wait_screen(r"^over *$")
         assert all(ord(c) < 127 for line in machine.screen() for c in line)
 
 
