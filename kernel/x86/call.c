@@ -3,14 +3,15 @@
  * SMP_SRC in tools/make/kernel.mk).
  *
  * There are two kinds, each with an interrupt of its own. One message of a kind
- * is on its way at a time: whoever has its turn fills it in, sets a bit for
- * each processor that is to do it, interrupts these and waits until all bits
- * are clear.
+ * is on its way at a time: its sender takes the turn, fills in the message,
+ * sets a bit for each processor that is to do it, interrupts these and waits
+ * until all bits are clear.
  *
- * A page is forgotten with interrupts disabled and locks held, so everybody who
- * waits with interrupts disabled does that meanwhile (call_serve). A function
- * may touch what an interrupted processor is in the middle of, so it is called
- * by its interrupt alone; who waits for a turn to send one lets it in.
+ * A sender of call_forget may have interrupts disabled and hold locks. So each
+ * loop in which a processor waits with interrupts disabled also does what such
+ * a sender asks (call_serve). A function may touch data that the interrupted
+ * code is in the middle of, so only the interrupt calls it; a processor that
+ * waits for the turn to send one lets the interrupt in.
  */
 #include "kernel/x86/call.h"
 #include "kernel/x86/apic.h"
@@ -40,9 +41,11 @@ static uint32_t resumed;
 
 /* ---- sending and doing -------------------------------------------------- */
 
+/* After a panic the sender that has the turn may be stopped. */
 static bool take_turn(struct message *m)
 {
-    return __atomic_exchange_n(&m->message_turn, 1, __ATOMIC_ACQUIRE) == 0;
+    return __atomic_exchange_n(&m->message_turn, 1, __ATOMIC_ACQUIRE) == 0 ||
+           panic_happened();
 }
 
 /* The processors that run besides this one, as bits. After a panic there are
@@ -133,27 +136,28 @@ void call_forget(vaddr_t page)
     uint32_t flags = irq_save();
 
     invlpg(page);
-    if (others() != 0) {
-        while (!take_turn(&forget.message)) {
-            call_serve();
-            cpu_relax();
-        }
-        forget.page = page;
-        send(&forget.message, TRAP_FORGET);
-        wait_done(&forget.message);
-        end_turn(&forget.message);
+    while (!take_turn(&forget.message)) {
+        call_serve();
+        cpu_relax();
     }
+    forget.page = page;
+    send(&forget.message, TRAP_FORGET);
+    wait_done(&forget.message);
+    end_turn(&forget.message);
     irq_restore(flags);
 }
 
 /* ---- calling functions -------------------------------------------------- */
 
-/* Sends the call once nobody else does. Interrupts are disabled; while it
- * waits, they are let in. */
-static void begin_call(void (*fn)(void *arg), void *arg)
+/* Sends the call when no other is on its way. Interrupts are then disabled;
+ * returns how they were. */
+static uint32_t begin_call(void (*fn)(void *arg), void *arg)
 {
-    if (cpu_self()->cpu_locks != 0)
-        panic("a call of all processors while a lock is held");
+    uint32_t flags = irq_save();
+
+    if (cpu_self()->cpu_locks != 0 ||
+        ((flags & EFLAGS_IF) == 0 && !panic_happened()))
+        panic("all processors are called by one that others may wait for");
     while (!take_turn(&call.message)) {
         irq_window();
         cpu_relax();
@@ -161,13 +165,13 @@ static void begin_call(void (*fn)(void *arg), void *arg)
     call.fn = fn;
     call.arg = arg;
     send(&call.message, TRAP_CALL);
+    return flags;
 }
 
 void call_all(void (*fn)(void *arg), void *arg)
 {
-    uint32_t flags = irq_save();
+    uint32_t flags = begin_call(fn, arg);
 
-    begin_call(fn, arg);
     fn(arg);
     wait_done(&call.message);
     end_turn(&call.message);
@@ -186,9 +190,8 @@ static void stand_still(void *unused UNUSED)
 
 uint32_t call_stop_others(void)
 {
-    uint32_t flags = irq_save();
+    uint32_t flags = begin_call(stand_still, NULL);
 
-    begin_call(stand_still, NULL);
     while (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) != others()) {
         call_serve();
         cpu_relax();

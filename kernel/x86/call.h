@@ -32,8 +32,8 @@ void call_serve(void);
 void call_all(void (*fn)(void *arg), void *arg);
 
 /* Between these two the other processors stand still, and interrupts are
- * disabled. They do not nest; the caller has no lock. The second gets what the
- * first returned. */
+ * disabled. They do not nest; the caller of the first has interrupts enabled
+ * and no lock. The second gets what the first returned. */
 uint32_t call_stop_others(void);
 void call_resume_others(uint32_t flags);
 

@@ -74,14 +74,19 @@ stub_%1:
 %endmacro
 %endif
 
-trap_common:
-        clac                            ; a program may have set EFLAGS.AC
+; After clac, which has to be found in each entry: the frame, in EAX.
+%macro ENTER 0
         SAVE
         mov     eax, KERNEL_DATA
         mov     ds, eax
         mov     es, eax
         LOAD_GS eax
         mov     eax, esp
+%endmacro
+
+trap_common:
+        clac                            ; a program may have set EFLAGS.AC
+        ENTER
         call    trap_dispatch
 .done:  test    al, al                  ; from ring 3?
         jz      restore
@@ -99,12 +104,7 @@ trap_call:
         push    dword TRAP_CALL
 message:
         clac
-        SAVE
-        mov     eax, KERNEL_DATA
-        mov     ds, eax
-        mov     es, eax
-        LOAD_GS eax
-        mov     eax, esp
+        ENTER
         call    call_interrupt
         jmp     trap_common.done
 %endif

@@ -215,6 +215,17 @@ def test_of_two_panics_one_is_reported(request, kernel):
 
 
 @pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
+def test_after_a_panic_nobody_waits_for_the_stopped(request, kernel):
+    """leaks makes all others stand still; one was stopped in its own call."""
+    report, leaks, verify = crash(request.getfixturevalue(kernel),
+                                  "cpufault called", "leaks", "verify", count=2)
+    assert "panic: a processor that was called" in report
+    assert [row[2] for row in rows(report)] == ["stopped", "panicked"]
+    assert "are reached from" in leaks, leaks
+    assert "every invariant holds" in verify, verify
+
+
+@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
 def test_a_double_fault_of_another_processor(request, kernel):
     """It has its own task state, and a stack for it, with a guard page."""
     report, verify = crash(request.getfixturevalue(kernel), "cpufault stack",

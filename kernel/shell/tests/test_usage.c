@@ -217,7 +217,7 @@ static const struct {
     {"colours -", "-j"},
     {"colours inode ", ""},
     {"continue ", ""},
-    {"cpufault ", "absent both locked null stack"},
+    {"cpufault ", "absent both called locked null stack"},
     {"cpufault null ", ""},
     {"cpus ", ""},
     {"debug ", "@MODES +F +P +Z +U +T +S +G =F =P =Z =U =T =S =G =none"},

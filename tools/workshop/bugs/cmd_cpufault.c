@@ -8,6 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
+#include "kernel/x86/call.h"
 #include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 #include "mm/kmem_impl.h"
@@ -59,6 +60,13 @@ MISTAKE panic_too(void)
     panic("the second of two panics");
 }
 
+/* Called on all processors, of which the first waits for this one. */
+static void panic_called(void *unused UNUSED)
+{
+    if (cpu_self() != &cpu_boot)
+        panic("a processor that was called");
+}
+
 static const struct {
     const char *mistake_name;
     void (*mistake_make)(void);
@@ -100,6 +108,8 @@ static int cmd_cpufault(char **argv)
         return !cpus_add(NO_APIC);
     if (last() == &cpu_boot)
         return shell_error("there is one processor");
+    if (strcmp(argv[1], "called") == 0)
+        call_all(panic_called, NULL);
     cache = kmem_cache_find("task");
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++)
         if (strcmp(argv[1], mistakes[i].mistake_name) == 0 &&
