@@ -1,5 +1,5 @@
 /*
- * Files in RAM and sessions: who is charged for what, until when.
+ * Charges for files in RAM: to which session, for what, and until when.
  *
  * Tests: kernel/fs/ramfs.c, kernel/fs/ramfs_file.c
  */

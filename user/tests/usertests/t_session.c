@@ -126,8 +126,8 @@ static void call_twice(int port)
     EQUAL(b.ipc_session, 0);
 }
 
-/* A receiver is told the session of each caller, whether it waits before the
- * call or not, and 0 with a notification. */
+/* A receiver gets the session of each caller, whether it waits before the call
+ * or not, and 0 with a notification. */
 static void session_of_callers(void)
 {
     char text[1];
