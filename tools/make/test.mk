@@ -50,7 +50,8 @@ $(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
 # switch to another task.
 RACES_MM    := $(wildcard mm/*.c mm/debug/*.c) mm/tests/races/planted.c
 RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
-                 $(addprefix mm/tests/explore/,explore.c ops.c seeds.c) \
+                 $(addprefix mm/tests/explore/,explore.c ops.c seeds.c \
+                   steps.c) \
                  $(addprefix mm/tests/races/,access.c main.c)
 RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
                  -ffunction-sections -I. -Imm/tests/host $(HOST_WARN)

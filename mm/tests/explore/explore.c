@@ -2,6 +2,7 @@
  * Fibers, and the schedules that they follow; explore.h says what for.
  */
 #include "mm/tests/explore/explore.h"
+#include "mm/tests/explore/steps.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +40,7 @@ void __sanitizer_finish_switch_fiber(void *saved, const void **stack,
 #endif
 
 #define STACK_BYTES KIB(256)
-#define STEPS       2000 /* the last ones are kept for a report */
-#define WAITS       50   /* waits for memory while no other task can run */
+#define WAITS       50 /* waits for memory while no other task can run */
 #define NO_CPU      EXPLORE_TASKS
 #define INTERRUPTS                                                             \
     16 /* of a schedule, at most: reaping, which they undo, ends */
@@ -81,16 +81,6 @@ static struct fiber {
     void *fiber_fake; /* the address sanitizer's */
 } fibers[EXPLORE_TASKS];
 
-struct step {
-    unsigned step_task;
-    uint32_t step_point;
-    const char *step_what;
-    const mm_lock_t *step_lock;
-    const char *step_file;
-    int step_line;
-    uintptr_t step_pc; /* instead of file and line */
-};
-
 static const struct schedule *now;
 static struct place scheduler;
 static void *scheduler_fake;
@@ -107,24 +97,10 @@ static uint32_t lowest;     /* priority */
 static unsigned places_left, interrupts_left;
 static uint8_t places[PLACES]; /* accesses by instruction */
 static unsigned accesses;      /* tasks that are about to make one */
-static uint32_t digest;
 uint64_t explore_switches;
 static char shown[32]; /* the schedule whose steps are printed */
 static bool all_steps;
-static struct step *steps;
-static size_t step_count;
 bool explore_runs;
-
-size_t explore_step(unsigned task, const mm_lock_t *lock, unsigned skip)
-{
-    for (size_t i = step_count; i > 0 && i + STEPS > step_count; i--) {
-        const struct step *s = &steps[(i - 1) % STEPS];
-
-        if (s->step_task == task && s->step_lock == lock && skip-- == 0)
-            return i;
-    }
-    return 0;
-}
 
 /* ---- the report --------------------------------------------------------- */
 
@@ -141,50 +117,6 @@ static void print_name(void)
         printf("%c%u", i == 0 ? '@' : ',', now->schedule_stop[i]);
 }
 
-/* Function and line of an instruction, if there is a tool that knows. */
-static void print_place(uintptr_t pc)
-{
-    char text[256];
-    FILE *tool;
-
-    snprintf(text, sizeof(text), "addr2line -fsp -e /proc/%d/exe %#lx 2>&1",
-             (int)getpid(), (unsigned long)(pc - 1));
-    tool = popen(text, "r");
-    if (tool == NULL || fgets(text, sizeof(text), tool) == NULL)
-        snprintf(text, sizeof(text), "%#lx", (unsigned long)pc);
-    if (tool != NULL)
-        pclose(tool);
-    text[strcspn(text, "\n")] = '\0';
-    printf("(%s)", text);
-}
-
-static void print_step(const struct step *s)
-{
-    const char *name = s->step_lock == NULL ? "" : s->step_lock->lock_name;
-
-    printf("  task %u, point %u: %s %s ", s->step_task, s->step_point,
-           s->step_what, name);
-    if (s->step_pc != 0)
-        print_place(s->step_pc);
-    else if (s->step_line != 0)
-        printf("(%s:%d)", s->step_file, s->step_line);
-    printf("\n");
-}
-
-/* Steps at which another task goes on, and the last one. */
-static void print_steps(void)
-{
-    size_t first = step_count > STEPS ? step_count - STEPS : 0;
-
-    for (size_t i = first; i < step_count; i++) {
-        const struct step *s = &steps[i % STEPS];
-
-        if (i + 1 == step_count || all_steps ||
-            steps[(i + 1) % STEPS].step_task != s->step_task)
-            print_step(s);
-    }
-}
-
 void explore_failed(const char *fmt, ...)
 {
     va_list ap;
@@ -198,7 +130,7 @@ void explore_failed(const char *fmt, ...)
     vprintf(fmt, ap);
     va_end(ap);
     printf("\n");
-    print_steps();
+    steps_print(all_steps);
     if (host_printed[0] != '\0')
         printf("%s", host_printed);
     fflush(stdout);
@@ -317,8 +249,7 @@ static void note_step(struct step s)
 {
     s.step_task = running;
     s.step_point = fibers[running].fiber_points;
-    digest = (digest ^ (running + 8 * s.step_point)) * 0x01000193u;
-    steps[step_count++ % STEPS] = s;
+    steps_add(&s);
 }
 
 static void note(const char *what, const mm_lock_t *lock, const char *file,
@@ -484,7 +415,7 @@ static void print_access(unsigned task, const struct access *a)
     printf("  task %u %s %zu bytes at %#lx ", task, kinds[a->access_kind],
            (size_t)(a->access_end - a->access_from),
            (unsigned long)a->access_from);
-    print_place(a->access_pc);
+    steps_print_place(a->access_pc);
     printf("\n");
 }
 
@@ -638,7 +569,7 @@ static void plan(const struct schedule *s)
 {
     now = s;
     turn = 0;
-    step_count = 0;
+    steps_begin();
     chance = s->schedule_seed;
     lowest = INT32_MAX;
     left = 0;
@@ -646,7 +577,6 @@ static void plan(const struct schedule *s)
     places_left = s->schedule_depth;
     interrupts_left = s->schedule_interrupt != NULL ? INTERRUPTS : 0;
     memset(places, 0, sizeof(places));
-    digest = 0;
     memset(cpus, 0, sizeof(cpus));
     all_steps = shown[0] != '\0' && is_shown(s);
     if (s->schedule_way == BY_PRIORITY)
@@ -661,8 +591,6 @@ void explore_run(const struct schedule *s, explore_fn_t *const *run)
     struct host_task *self = host_self;
     unsigned next;
 
-    if (steps == NULL)
-        steps = malloc(STEPS * sizeof(*steps));
     plan(s);
     host_print_clear();
     for (unsigned i = 0; i < s->schedule_tasks; i++)
@@ -679,12 +607,7 @@ void explore_run(const struct schedule *s, explore_fn_t *const *run)
     host_task = 1;
     host_cpu = 0;
     if (all_steps)
-        print_steps();
-}
-
-uint32_t explore_digest(void)
-{
-    return digest;
+        steps_print(true);
 }
 
 /* Before and after the tasks run: a panic is a failure of the schedule. */
