@@ -1,9 +1,11 @@
 """Shared by all system tests: the paths of the products, and machines."""
 
+import fcntl
 import json
 import math
 import os
 import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -128,6 +130,34 @@ def kernel(request):
     if sanitized() or request.node.get_closest_marker("workshop"):
         return request.getfixturevalue("workshop")
     return product("slate.elf", "kernel")
+
+
+def _several_processors(folder, *settings):
+    """The workshop kernel of such a build. Files of tests that run beside each
+    other build it one after the other."""
+    there = (BUILD / folder).relative_to(ROOT)
+    clean = {k: v for k, v in os.environ.items()
+             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
+    kernel = there / "slate-workshop.elf"
+    with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
+             f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
+            check=False, capture_output=True, env=clean)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return ROOT / kernel
+
+
+@pytest.fixture(scope="session")
+def smp():
+    """The workshop kernel for several processors."""
+    return _several_processors("smp")
+
+
+@pytest.fixture(scope="session")
+def smp_debug():
+    return _several_processors("smp-debug", "DEBUG=1")
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,12 @@ programs pass, and what is special about their locks. `make test SMP=1` runs all
 other tests on such a kernel, too."""
 # Tests: kernel/x86/spinlock.c
 
-import fcntl
-import os
 import re
 import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, long
+from conftest import BUILD, long
 from tools.run import qemu
 
 pytestmark = [long, pytest.mark.plain]
@@ -18,33 +16,6 @@ pytestmark = [long, pytest.mark.plain]
 WORK = ("test", "run -p init usertests", "run -p init libtest",
         "run -p init syscallfuzz -s 7 -n 3000", "verify", "poweroff")
 PANIC_PROMPT = r"slate!> "
-
-
-def built(folder, *settings):
-    """The workshop kernel of such a build. Files of tests that run beside each
-    other build it one after the other."""
-    there = (BUILD / folder).relative_to(ROOT)
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
-    kernel = there / "slate-workshop.elf"
-    with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        done = subprocess.run(
-            ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
-             f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
-            check=False, capture_output=True, env=clean)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return ROOT / kernel
-
-
-@pytest.fixture(scope="module")
-def smp():
-    return built("smp")
-
-
-@pytest.fixture(scope="module")
-def smp_debug():
-    return built("smp-debug", "DEBUG=1")
 
 
 @pytest.mark.parametrize("kernel", ["smp", "smp_debug"])

@@ -5,8 +5,7 @@ one to eight, the same each time, and where they really run at once."""
 import pytest
 
 from conftest import long
-from test_smp import built
-from test_smp_start import run, smp, smp_debug  # pylint: disable=unused-import
+from test_smp_start import run
 
 pytestmark = [long, pytest.mark.plain]
 
@@ -27,7 +26,7 @@ def test_messages_reach_all(request, kernel, count):
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_messages_of_processors_that_run_at_once(count):
-    done = run(built("smp"), count, *["test call"] * 5, counted=False,
+def test_messages_of_processors_that_run_at_once(smp, count):
+    done = run(smp, count, *["test call"] * 5, counted=False,
                extra=["-accel", "tcg,thread=multi"])
     assert done.text.count(f"# {CASES} passed, 0 failed") == 5, done.explain()

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conftest import BUILD, long
-from test_smp import PANIC_PROMPT, WORK, built
+from test_smp import PANIC_PROMPT, WORK
 from tools.run import gdb, qemu
 
 pytestmark = [long, pytest.mark.plain]
@@ -20,16 +20,6 @@ ABSENT = "the processor with APIC 85 does not answer; it is not used"
 
 # A row of `cpus`: number, APIC, state, task, after a panic the place.
 ROW = re.compile(r"(?m)^ *(\d) +(\d+) (\w+) +(\w+)(?: +(\S.*))?$")
-
-
-@pytest.fixture(scope="module")
-def smp():
-    return built("smp")
-
-
-@pytest.fixture(scope="module")
-def smp_debug():
-    return built("smp-debug", "DEBUG=1")
 
 
 def run(kernel, count, *commands, append="", extra=(), **options):
@@ -101,9 +91,9 @@ def test_other_machines(smp, extra):
     assert "every invariant holds" in done.text
 
 
-def test_processors_start_at_the_same_time_as_each_other():
+def test_processors_start_at_the_same_time_as_each_other(smp):
     """As real ones do, each by a thread of the host."""
-    done = run(built("smp"), 4, "cpus", "verify", counted=False,
+    done = run(smp, 4, "cpus", "verify", counted=False,
                extra=["-accel", "tcg,thread=multi"])
     assert len(rows(done.text)) == 4
     assert "every invariant holds" in done.text
