@@ -13,7 +13,8 @@
 
 #ifdef CONFIG_DEBUG
 static struct spinlock first = SPINLOCK_INIT("counted", 60);
-static struct spinlock second = SPINLOCK_INIT("counted", 60);
+static const char same_name[] = "counted"; /* at another address */
+static struct spinlock second = SPINLOCK_INIT(same_name, 60);
 static struct spinlock other_rank = SPINLOCK_INIT("counted", 61);
 
 static __attribute__((noinline)) void hold(struct spinlock *l, unsigned turns)
