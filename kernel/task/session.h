@@ -69,18 +69,19 @@ static inline struct session *session_self(void)
 
 /* ---- quotas ------------------------------------------------------------- */
 
-/* Charges `n` of a resource; false: it would exceed the limit, which `n` may
- * not do by 2^31 or more. Without a session (NULL) there is no limit. Any locks
- * may be held. */
+/* Charges `n` of a resource; false, and nothing changed: it would exceed the
+ * limit. Without a session (NULL) there is no limit. Any locks may be held. */
 static inline bool session_charge(struct session *s, enum session_resource what,
                                   uint32_t n)
 {
-    if (s == NULL ||
-        __atomic_add_fetch(&s->session_used[what], n, __ATOMIC_RELAXED) <=
-            session_limit[what])
-        return true;
-    __atomic_sub_fetch(&s->session_used[what], n, __ATOMIC_RELAXED);
-    return false;
+    uint32_t used = s == NULL ? 0 : s->session_used[what];
+
+    while (s != NULL && n <= session_limit[what] - used)
+        if (__atomic_compare_exchange_n(&s->session_used[what], &used, used + n,
+                                        false, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED))
+            return true;
+    return s == NULL;
 }
 
 static inline void session_refund(struct session *s, enum session_resource what,

@@ -10,6 +10,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/syscall/process.h"
 #include "kernel/vm/space.h"
+#include "kernel/x86/tests/steps.h"
 #include "tools/workshop/ktest/ktest.h"
 
 static void expect_sound(void)
@@ -183,6 +184,47 @@ KTEST(session, a_limit_is_exact)
     session_refund(other, SESSION_REGIONS, 1);
     session_refund(NULL, SESSION_REGIONS, 1);
     KT_EQ(*used, 0);
+    end(NULL);
+}
+
+static unsigned charge_at, seen_above;
+static bool charged[2]; /* by the task, in the interrupt */
+
+static void charge_two(void)
+{
+    charged[0] = session_charge(s, SESSION_REGIONS, 2);
+}
+
+static void charge_in_interrupt(const struct trapframe *tf UNUSED, unsigned n)
+{
+    seen_above +=
+        s->session_used[SESSION_REGIONS] > session_limit[SESSION_REGIONS];
+    if (n == charge_at)
+        charged[1] = session_charge(s, SESSION_REGIONS, 1);
+}
+
+/* Room for one is left: two are refused, wherever another task charges one. */
+KTEST(session, a_refused_charge_is_not_seen)
+{
+    uint32_t most = session_limit[SESSION_REGIONS];
+    unsigned steps;
+
+    if (!steps_work())
+        return;
+    begin();
+    KT_TRUE(session_charge(s, SESSION_REGIONS, most - 1));
+    charge_at = 0;
+    seen_above = 0;
+    do {
+        charge_at++;
+        charged[1] = false;
+        steps = steps_run(charge_two, charge_in_interrupt);
+        KT_TRUE(!charged[0]);
+        KT_EQ(charged[1], steps >= charge_at);
+        session_refund(s, SESSION_REGIONS, charged[1] ? 1 : 0);
+    } while (steps >= charge_at);
+    KT_EQ(seen_above, 0);
+    session_refund(s, SESSION_REGIONS, most - 1);
     end(NULL);
 }
 
