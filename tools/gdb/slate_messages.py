@@ -119,7 +119,7 @@ def spin_locks(cpu):
 
 class Cpus(Command):
     """slate cpus
-    The processor, its task and, with DEBUG=1, the spin locks that it holds."""
+    The first processor, its task and, with DEBUG=1, its spin locks."""
 
     def run(self, args):
         cpu, task = target.record_of("cpu_boot"), system.current()
