@@ -9,6 +9,7 @@ import re
 import pytest
 
 from conftest import sanitized
+from test_sessions import sessions
 from tools.run import qemu
 
 pytestmark = [pytest.mark.workshop, pytest.mark.skipif(
@@ -49,8 +50,7 @@ def test_both_rings_show_the_same(kernel, memory):
                  memory=memory)
     theirs, = files(result.text)
     ours, = meminfos(result.text)
-    most, used = (json.loads(line) for line in result.text.splitlines()
-                  if line.startswith('{"session"'))
+    most, used = sessions(result.text).values()
     reserve = most["regions"] // 2 // 32
     assert theirs["committed"] == ours["committed"] * PAGE > 1000
     assert ours["committed"] == used["pages"]

@@ -21,14 +21,14 @@ FIRST = {"kernel": "boot_high", "reaper": "switch_begin",
                          "_start")}
 PIDS = 0, 1, 2, 4
 STEPS, FEW = 150, 20
-ENDED = 140  # then the shell removes the task that has ended
+ENDED = 120  # then the shell removes the task that has ended
 
 # The shell's task waits for `sleep`, and the first task to run then begins;
 # later `sleep` waits and ends while others run, and programs exchange messages.
 COMMANDS = "run sleep 1; run -b -p init; run -b pong; run sleep 1; run ping; " \
     "poweroff"
 SWITCHES = [("sched_block", STEPS), ("sys_sleep", 0), ("sched_block", STEPS),
-            ("sys_exit", 0), ("sched_switch", 120)]
+            ("sys_exit", 0), ("sched_switch", ENDED)]
 POINTS = [("sched_begin", FEW), ("sched_ready", FEW), ("sched_sleep_ms", FEW),
           ("sched_tick", 2 * FEW), ("sched_wake", FEW), ("sched_switch", FEW),
           ("sched_block_handoff", 3 * FEW), ("sched_yield", 2 * FEW),

@@ -140,7 +140,7 @@ MENTIONED = r"(?m)^(\d+) processors; (?:Slate uses one|\1 started)\r?$"
     ("-smp 4 -no-acpi", 128, None),  # nothing lists them
 ])
 def test_further_processors_are_mentioned(kernel, arguments, memory,
-                                                    count):
+                                          count):
     run = qemu.run(kernel, "verify; poweroff", memory=memory,
                    extra=arguments.split())
     assert run.problem is None, run.explain()

@@ -3,11 +3,10 @@ that is in its file becomes a pytest case. Results come from the events that it
 writes to /dev/debug, the notes of a failed case from the console."""
 # Tests: kernel/syscall/*.c, kernel/vm/*.c
 
-import json
-
 import pytest
 
 from conftest import BUILD
+from test_sessions import sessions
 from tools.run import elf, qemu
 from tools.test import tap
 
@@ -40,9 +39,8 @@ def test_run_ends_well(run):
 
 def test_everything_is_refunded(run):
     """To the session of usertests, which has ended."""
-    rows = [json.loads(line) for line in run.text.splitlines()
-            if line.startswith('{"session"')]
-    assert [row.pop("session") for row in rows] == [0, 1], run.explain()
+    rows = sessions(run.text)
+    assert list(rows) == [0, 1], run.explain()
     assert all(n > 0 for n in rows[0].values())
     assert all(n == 0 for n in rows[1].values()), run.explain()
 

@@ -433,8 +433,6 @@ static void check_access(const struct access *a)
     }
 }
 
-static const struct host_explorer explorer;
-
 void explore_access(const void *at, size_t size, enum explore_access access,
                     uintptr_t pc)
 {
@@ -570,6 +568,7 @@ static void plan(const struct schedule *s)
     now = s;
     turn = 0;
     steps_begin();
+    explore_switches = 0;
     chance = s->schedule_seed;
     lowest = INT32_MAX;
     left = 0;

@@ -83,8 +83,8 @@ void explore_access(const void *at, size_t size, enum explore_access access,
 /* Whether tasks run: else explore_access must not be called. */
 extern bool explore_runs;
 
-/* How many switches there were, and a number that differs (almost certainly) if
- * two schedules differ in any step. */
+/* How many switches the last schedule had, and a number that differs (almost
+ * certainly) if two schedules differ in any step. */
 extern uint64_t explore_switches;
 uint32_t explore_digest(void);
 

@@ -346,8 +346,8 @@ static void read_log(unsigned task, enum kind kind)
     hot_pair(task, kind);
 }
 
-/* Buddy's lists, a cache by its name, slabs, bufctls and hash chains. */
-/* Not buddy_verify: owners write the states of their pages under locks of their
+/* Buddy's lists, a cache by its name, slabs, bufctls and hash chains. Not
+ * buddy_verify: owners write the states of their pages under locks of their
  * own, so it needs the others stopped, as after a schedule. */
 static void read_pages(unsigned task, enum kind kind)
 {
@@ -389,7 +389,7 @@ static void dry_run(unsigned task, enum kind kind)
 
     (void)task;
     kmem_cache_reap(cache[kind], KMEM_REAP_DRY, &r);
-    EXPLORE_TRUE(r.reap_slabs <= r.reap_slabs + r.reap_kept);
+    EXPLORE_TRUE(r.reap_slabs <= r.reap_slabs + r.reap_kept); /* no wrap */
 }
 
 static unsigned failing; /* a bit for each task that gets no pages */
