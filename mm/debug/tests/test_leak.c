@@ -54,6 +54,14 @@ static size_t scan(struct kmem_leak_stat *stat)
     return leak_count;
 }
 
+/* The first n of test_obj, without a word that could be a pointer. */
+static void alloc_cleared(struct kmem_cache *cp, size_t n, size_t size)
+{
+    test_alloc(cp, 0, n);
+    for (size_t i = 0; i < n; i++)
+        memset(test_obj[i], 0, size);
+}
+
 #define ROOTS 4
 static void *root[ROOTS + 2]; /* the last two are beyond its end */
 
@@ -153,9 +161,7 @@ KTEST(kmem_debug, leaks_in_many_slabs)
         size_t n = 1000;
 
         set_root();
-        test_alloc(cp, 0, n);
-        for (size_t k = 0; k < n; k++)
-            memset(test_obj[k], 0, kinds[i].size);
+        alloc_cleared(cp, n, kinds[i].size);
         KT_EQ(scan(&stat), n);
         for (size_t k = 0; k < ROOTS; k++)
             root[k] = test_obj[k * 300];
@@ -169,15 +175,12 @@ KTEST(kmem_debug, leaks_in_many_slabs)
 /* A slab of more buffers than a word has bits. */
 KTEST(kmem_debug, leaks_among_many)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 64, 0, false);
     struct kmem_leak_stat stat;
     size_t n = 50;
 
     set_root();
-    test_alloc(cp, 0, n);
-    for (size_t i = 0; i < n; i++)
-        memset(test_obj[i], 0, 64);
+    alloc_cleared(cp, n, 64);
     for (size_t i = 0; i < n; i++) {
         root[0] = test_obj[i];
         KT_EQ(scan(&stat), n - 1);
@@ -191,8 +194,7 @@ KTEST(kmem_debug, leaks_among_many)
 /* The rings of events keep first pages of slabs, which are first buffers. */
 KTEST(kmem_debug, leaks_are_not_hidden_by_events)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 64, 0, false);
     struct kmem_leak_stat stat;
     const void *events_end;
     const void *events = kmem_event_memory(&events_end);
@@ -227,8 +229,7 @@ static size_t scan_with(void **word, void *obj)
  * copy of the address, for which it looks, is no pointer. */
 KTEST(kmem_debug, leaks_and_records_amid_a_root)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 64, 0, false);
     const void *rings_end;
     const void *rings = kmem_event_memory(&rings_end);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
@@ -262,8 +263,7 @@ KTEST(kmem_debug, leaks_and_records_amid_a_root)
 /* Two of three slabs are found, and then none, or the first again. */
 KTEST(kmem_debug, leaks_in_a_broken_list)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 1300, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 1300, 0, false);
     size_t n = 3 * cp->cache_slab_chunks;
     struct kmem_leak_stat stat;
     struct list *next;
@@ -286,16 +286,13 @@ KTEST(kmem_debug, leaks_in_a_broken_list)
 /* Pointers that a cache has in its own form: all bits inverted. */
 KTEST(kmem_debug, leaks_and_pointers_of_another_form)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 64, 0, false);
     struct kmem_leak_stat stat;
     uintptr_t **obj = (uintptr_t **)test_obj;
     size_t refs = 0;
 
     set_root();
-    test_alloc(cp, 0, 2);
-    memset(obj[0], 0, 64);
-    memset(obj[1], 0, 64);
+    alloc_cleared(cp, 2, 64);
     root[0] = obj[0];
     obj[0][3] = ~(uintptr_t)obj[1];
     KT_EQ(scan(&stat), 1);
@@ -315,8 +312,7 @@ KTEST(kmem_debug, leaks_and_pointers_of_another_form)
  * ends. */
 KTEST(kmem_debug, leaks_under_adverse_conditions)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_leak", 64, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
+    struct kmem_cache *cp = test_debug("", 64, 0, false);
     struct kmem_leak_stat stat;
     struct kmem_slab *sp;
     void *saved;
@@ -412,9 +408,7 @@ KTEST(kmem_debug, leaks_and_objects_that_are_roots)
     void *live[1];
     size_t refs = 0;
 
-    test_alloc(cp, 0, 2);
-    memset(obj[0], 0, 64);
-    memset(obj[1], 0, 64);
+    alloc_cleared(cp, 2, 64);
     obj[0][3] = obj[1];
     live[0] = obj[0];
     host_root_from[0] = live;
