@@ -59,8 +59,8 @@ int exec_args_copy(struct exec_args *args, const char *const argv[],
 void exec_args_free(struct exec_args *args);
 
 /* Returns a space with the program loaded and its arguments on the stack,
- * charged to `session`;
- * *entry and *esp are its start. NULL and *error. May sleep. */
+ * charged to `session`; *entry and *esp are its start. NULL and *error. May
+ * sleep. */
 struct space *exec_load(struct inode *program, const struct exec_args *args,
                         struct session *session, uint32_t *entry, uint32_t *esp,
                         int *error);

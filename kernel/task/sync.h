@@ -3,10 +3,9 @@
  * meaning.
  *
  * Only the wakes of wait queues and eventcount_advance may be used in
- * interrupts. A task holds a mutex
- * and may wait while it does; a spin lock may not be held across a wait. Each
- * type has a constructed state (free, no waiters) in which it is left, so
- * cached objects keep it between uses.
+ * interrupts. A task holds a mutex and may wait while it does; a spin lock may
+ * not be held across a wait. Each type has a constructed state (free, no
+ * waiters) in which it is left, so cached objects keep it between uses.
  */
 #pragma once
 
