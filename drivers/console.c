@@ -13,6 +13,7 @@
  */
 #include "drivers/console.h"
 #include "drivers/ansi.h"
+#include "drivers/debugcon.h"
 #include "drivers/kbd.h"
 #include "drivers/serial.h"
 #include "drivers/vga.h"
@@ -165,6 +166,22 @@ bool console_key_pending(void)
     pending = console.input_head != console.input_tail;
     spin_unlock(&console_lock);
     return pending;
+}
+
+void console_report_wait(const char *reader)
+{
+    struct serial_count count;
+    bool pending;
+
+    spin_lock(&console_lock);
+    pending = console.input_head != console.input_tail;
+    count = serial_count();
+    spin_unlock(&console_lock);
+    if (!pending)
+        debugcon_event("{\"event\":\"waits\",\"reader\":\"%s\",\"read\":%u,"
+                       "\"written\":%u}",
+                       reader, (unsigned)count.count_read,
+                       (unsigned)count.count_written);
 }
 
 void console_set_getkey(int (*getkey)(void), void (*wake)(void))

@@ -89,6 +89,11 @@ int console_trykey_locked(void);
 /* Whether a key is waiting to be read. */
 bool console_key_pending(void);
 
+/* Reports on the debug port that `reader` is about to wait for a key, unless
+ * one is pending, and the bytes of the serial line up to now. A tool that has
+ * typed so many and read so many has all output that comes before the key. */
+void console_report_wait(const char *reader);
+
 /* Before console_enable_interrupts: sets the function that is console_getkey
  * from then on, and one that is called, with console_lock held, when a key has
  * arrived. Not used after console_panic_mode. */

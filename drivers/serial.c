@@ -55,8 +55,9 @@ static struct {
     uint8_t ier;
     bool (*ready)(void);
     void (*sink)(uint8_t byte);
-    uint32_t head; /* bytes ever inserted */
-    uint32_t tail; /* bytes ever removed */
+    uint32_t received; /* bytes ever passed to the sink */
+    uint32_t head;     /* bytes ever inserted */
+    uint32_t tail;     /* bytes ever removed */
     uint8_t ring[TX_SIZE];
 } serial;
 
@@ -106,13 +107,25 @@ void serial_write(const char *text, size_t n)
         set_ier(serial.ier | IER_TRANSMIT);
 }
 
+struct serial_count serial_count(void)
+{
+    spin_assert_held(&console_lock);
+    return (struct serial_count){serial.received, serial.head};
+}
+
+static void receive_byte(void)
+{
+    serial.received++;
+    serial.sink(inb(REG_DATA));
+}
+
 void serial_receive(void)
 {
     spin_assert_held(&console_lock);
     if (!serial.present)
         return;
     while (serial.ready() && (inb(REG_LSR) & LSR_RECEIVED))
-        serial.sink(inb(REG_DATA));
+        receive_byte();
     if (!serial.interrupts)
         return;
     if (serial.ready() == ((serial.ier & IER_RECEIVE) != 0))
@@ -187,7 +200,7 @@ static void enable_fifos(void)
 {
     for (unsigned silent = 0; serial.ready() && silent < SILENT_POLLS; silent++)
         if (inb(REG_LSR) & LSR_RECEIVED) {
-            serial.sink(inb(REG_DATA));
+            receive_byte();
             silent = 0;
         }
     outb(REG_FCR, FCR_ENABLE_CLEAR_TRIGGER8);

@@ -28,6 +28,15 @@ void serial_disable_interrupts(void);
 /* Sends text; \n becomes CR LF. */
 void serial_write(const char *text, size_t n);
 
+/* Bytes since boot, modulo 2^32: passed to the sink, and given to the port or
+ * its ring. */
+struct serial_count {
+    uint32_t count_read;
+    uint32_t count_written;
+};
+
+struct serial_count serial_count(void);
+
 /* Passes received bytes to the sink; also called when there is room again. */
 void serial_receive(void);
 

@@ -78,6 +78,8 @@ static int wait_for_key(void)
 
         if (e == NULL)
             break;
+        if (e == &input)
+            console_report_wait("program");
         error = eventcount_wait(e, e == &turn ? seen_turn : seen_input, true);
     }
     return error;

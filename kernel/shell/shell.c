@@ -246,6 +246,7 @@ static char *read_line(const char *prompt)
         enum line_result result = LINE_MORE;
 
         line_begin(&editor, prompt);
+        console_report_wait("shell");
         while (result == LINE_MORE || result == LINE_EOF)
             result = line_key(&editor, console_getkey());
         if (result == LINE_TOO_LONG)

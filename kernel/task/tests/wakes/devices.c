@@ -5,6 +5,7 @@
 
 #include "drivers/ansi.h"
 #include "drivers/console.h"
+#include "drivers/debugcon.h"
 #include "drivers/kbd.h"
 #include "drivers/serial.h"
 #include "drivers/vga.h"
@@ -98,6 +99,11 @@ void serial_write(const char *text UNUSED, size_t n UNUSED)
 {
 }
 
+struct serial_count serial_count(void)
+{
+    return (struct serial_count){0};
+}
+
 void serial_receive(void)
 {
 }
@@ -109,6 +115,10 @@ void serial_drain(void)
 int ansi_decode(struct ansi_decoder *d UNUSED, uint8_t byte UNUSED)
 {
     return KEY_NONE;
+}
+
+void debugcon_event(const char *fmt UNUSED, ...)
+{
 }
 
 /* ---- programs ----------------------------------------------------------- */
