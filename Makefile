@@ -43,7 +43,7 @@ SOURCE_DIRECTORIES := boot kernel mm drivers user tools docs
 doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) -m tools.run.doctor
 
-lint: $(KERNEL)                   ## layout, include arrows, budgets, cppcheck
+lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
 format:                           ## clang-format on all C files

@@ -1,5 +1,7 @@
-"""The comments, includes, objects and assembly that `make lint` reports, and
-those it accepts."""
+"""The comments, functions, includes, objects and assembly that `make lint`
+reports, and those it accepts; the sizes that it shows."""
+
+import re
 
 import pytest
 
@@ -55,19 +57,48 @@ def test_marks_of_labs(tmp_path, monkeypatch):
                 if "mark of a lab" in why] == [1]
 
 
-def test_lines_of_gdbs_python(tmp_path, monkeypatch):
-    """The limit is for both folders together."""
+# ---- sizes -----------------------------------------------------------------
+
+def function(name, lines):
+    return f"int {name}(int n)\n{{\n" + lines + "}\n"
+
+
+def test_long_functions(tmp_path, monkeypatch):
+    """A function of 61 lines is one too long, but not if it is a switch."""
     monkeypatch.setattr(lint, "ROOT", tmp_path)
-    for name, n in (("gdb", lint.DEBUGGER - 1), ("replay", 1), ("run", 9)):
+    monkeypatch.setattr(lint, "findings", [])
+    switch = "".join(f"    case {n}:\n        return {n};\n"
+                     for n in range(29))
+    (tmp_path / "x.c").write_text(
+        function("fits", "    n++;\n" * 60)
+        + function("does_not", "    n++;\n" * 61)
+        + function("table", f"    switch (n) {{\n{switch}    }}\n\n"
+                   "    return 0;\n"))
+    assert lint.check_functions() == [60, 61, 62]
+    assert lint.findings == ["x.c:64: does_not has 61 lines, more than 60"]
+
+
+def test_sizes_are_shown_and_not_limited(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    for name, lines in (("mm/a.c", 50000), ("mm/kmem_verify.c", 2000),
+                        ("mm/debug/a.h", 300), ("kernel/shell/a.c", 40000),
+                        ("kernel/a.asm", 7), ("kernel/tests/a.c", 9),
+                        ("drivers/servers/a.c", 9)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("int x[]; /* a */\n/* b */\n\n" * lines)
+    (tmp_path / "kernel/a.asm").write_text("    ret ; a\n; b\n\n" * 7)
+    for name in ("gdb", "replay"):
         (tmp_path / "tools" / name).mkdir(parents=True)
-        (tmp_path / "tools" / name / "x.py").write_text("\n" * n)
-    for more, wanted in ("", []), ("\n", ["tools/gdb:0: GDB's Python has "
-                                         f"{lint.DEBUGGER + 1} lines"]):
-        monkeypatch.setattr(lint, "findings", [])
-        with open(tmp_path / "tools/replay/x.py", "a") as file:
-            file.write(more)
-        lint.check_debugger()
-        assert lint.findings == wanted
+        (tmp_path / "tools" / name / "x.py").write_text("# a\n\n" * 4000)
+    lint.show_sizes([1, 2, 2, 3, 59])
+    shown = re.findall(r"^(\S.*?) +([\d,]+)$", capsys.readouterr().out, re.M)
+    assert {name: int(lines.replace(",", "")) for name, lines in shown} == {
+        "mm/ core": 50000, "mm/debug and observers": 2300, "shell": 40000,
+        "rest of ring 0": 7, "ring 0 without shell": 52307,
+        "GDB's Python, all lines": 16000, "whole tree, all lines": 292975,
+        "median": 2, "90th percentile": 59, "longest": 59}
+    assert lint.findings == []
 
 
 # ---- arrows ----------------------------------------------------------------
