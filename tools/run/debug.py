@@ -136,6 +136,7 @@ def main():
         sys.exit(open_core(args.kernel, args.core, args.arguments))
     if not shutil.which(qemu.QEMU):
         sys.exit(f"make gdb: {qemu.QEMU} not found: run tools/setup")
+    qemu.leave_in_order()
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         if args.server:
             sys.exit(serve(args.kernel, folder))

@@ -18,8 +18,10 @@ import re
 import select
 import shlex
 import shutil
+import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -34,6 +36,13 @@ QEMU = os.environ.get("QEMU", "qemu-system-i386")
 LAST_RESORT = 300
 SILENCE = 60
 LOOK_EVERY = 0.5
+
+
+def leave_in_order():
+    """Makes SIGTERM, and SIGHUP from a terminal that is closed, end this
+    program as sys.exit() does, so that QEMU ends and its files are removed."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda number, _: sys.exit(128 + number))
 
 
 def deterministic(shift=0):

@@ -147,10 +147,6 @@ def culprit(kernel, folder):
         timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
 
 
-def leave(number, _frame):
-    sys.exit(128 + number)
-
-
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -160,8 +156,7 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("arguments", nargs="*", help="for gdb, after --")
     args = parser.parse_args()
-    for ending in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(ending, leave)  # and QEMU ends with us
+    qemu.leave_in_order()
     if qemu.processors():
         sys.exit(f"make {args.what}: QEMU records one processor, no CPUS")
     name = {"open": "replay"}.get(args.what, args.what)

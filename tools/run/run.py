@@ -70,7 +70,10 @@ def boot_once(argv, events):
     except FileNotFoundError:
         sys.exit(f"make run: {argv[0]} not found: run tools/setup")
     theirs.close()
-    status = qemu_process.wait()
+    try:
+        status = qemu_process.wait()
+    finally:
+        qemu_process.kill()
     ours.setblocking(False)
     try:
         said = ours.recv(1 << 20).decode(errors="replace")
@@ -128,6 +131,7 @@ def main():
             sys.stdin.isatty() and sys.stdout.isatty():
         append = f"{append} terminal=both".strip()
     line = qemu.kernel_line(commands, append)
+    qemu.leave_in_order()
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"
         argv = qemu.command(qemu.boot_arguments(args.image, line), memory,

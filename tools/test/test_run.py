@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 
 import pexpect
 import pytest
@@ -112,6 +113,21 @@ def test_debug_server_waits_for_a_gdb(make):
     child.expect_exact("slate> ")
     child.send(LEAVE)
     child.expect(pexpect.EOF)
+
+
+@pytest.mark.parametrize("target, ready", [
+    ("run", "slate> "), ("debug-server", "target remote ")])
+def test_a_closed_terminal_leaves_no_files(make, monkeypatch, tmp_path, target,
+                                           ready):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    child = make(target)
+    child.expect_exact(ready)
+    assert list(tmp_path.iterdir())
+    child.close(force=True)
+    end = time.monotonic() + qemu.SILENCE
+    while list(tmp_path.iterdir()):
+        assert time.monotonic() < end
+        time.sleep(0.02)
 
 
 # ---- a kernel that crashes -------------------------------------------------
