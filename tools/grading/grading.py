@@ -24,7 +24,7 @@ from tools.run import elf, gdb, qemu, sandbox
 MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 PATIENCE = 120      # processor seconds for one QEMU
-QUESTION = 15       # the same for a run of an answer's checker, which has no
+QUESTION = 30       # the same for a run of an answer's checker, which has no
                     # watchdog and takes about 1
 WRITES = 512        # KiB of output on one line
 STUCK = "stuck", ["did not end until the host stopped it: the watchdog did "

@@ -22,13 +22,11 @@ from target import Fail
 FORWARD = ("continue", "step", "next", "stepi", "nexti", "finish", "until",
            "advance")
 
-# Seconds that one movement may take. QEMU may hang for ever when it goes back;
-# it is ended then.
-PATIENCE = 90
-
 _end = None      # the number of the last instruction; None: no recording
 _start = 0
 _qemu = None     # QEMU's process number
+_patience = 0    # seconds of the watchdog (tools/run/watchdog.py) for a
+                 # movement: QEMU may hang for ever when it goes back
 _moving = False  # a command of ours moves, and has set its own stop
 
 
@@ -141,7 +139,7 @@ def quietly(line):
         hung.set()
         os.kill(_qemu, signal.SIGKILL)
 
-    watchdog = threading.Timer(PATIENCE, give_up)
+    watchdog = threading.Timer(_patience, give_up)
     watchdog.start()
     _moving = True
     try:
@@ -149,8 +147,9 @@ def quietly(line):
             gdb.execute(line, from_tty=False, to_string=True)
     except gdb.error as e:
         if hung.is_set():
-            raise Fail(f"{line}: QEMU did not respond in {PATIENCE} s and was "
-                       "ended; `make replay` opens the recording again") from e
+            raise Fail(f"{line}: watchdog: QEMU did not respond in {_patience} "
+                       "s and was ended; `make replay` opens the recording "
+                       "again") from e
         raise
     finally:
         watchdog.cancel()
@@ -202,12 +201,13 @@ class When(command.Command):
         print(f"instruction {count()} of {last}")
 
 
-def begin(stub, last, process):
+def begin(stub, last, process, patience):
     """Attaches GDB to the replay at `stub` and goes to kmain. `last` is the
-    number of the last instruction, `process` that of QEMU's process."""
-    global _end, _start, _qemu
+    number of the last instruction, `process` that of QEMU's process, which a
+    movement of more than `patience` seconds ends."""
+    global _end, _start, _qemu, _patience
     gdb.execute("set print inferior-events off")
-    _qemu = process
+    _qemu, _patience = process, patience
     quietly(f"target remote {stub}")
     _end = last
     main = gdb.Breakpoint("kmain", type=gdb.BP_HARDWARE_BREAKPOINT,

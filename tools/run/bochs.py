@@ -12,10 +12,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.run import qemu, sandbox
+from tools.run import qemu, sandbox, watchdog
 
 BOCHS = os.environ.get("BOCHS", "bochs")
-LAST_RESORT = 1200  # seconds; a run takes less than two minutes
 
 # The screen is a VNC server, which needs no display. In the sandbox no other
 # process uses its port.
@@ -35,8 +34,8 @@ panic: action=fatal
 """
 
 
-def run(image, timeout=LAST_RESORT):
-    """A Result, as of qemu.run; `timeout` is in seconds of the host."""
+def run(image):
+    """A Result, as of qemu.run."""
     folder = Path(tempfile.mkdtemp(prefix="slate-"))
     try:
         for name in ("serial", "log"):
@@ -44,13 +43,12 @@ def run(image, timeout=LAST_RESORT):
         (folder / "config").write_text(
             CONFIG.format(image=image, folder=folder), encoding="utf-8")
         argv = sandbox.wrap([BOCHS, "-q", "-f", str(folder / "config")],
-                            seconds=timeout, write=[folder],
+                            seconds=watchdog.SECONDS, write=[folder],
                             read=[Path(image).parent])
         try:
             # "c" is for Bochs's debugger, if it was built with one.
-            done = subprocess.run(argv, input=b"c\n", stdout=subprocess.PIPE,
-                                  stderr=subprocess.STDOUT, check=False,
-                                  timeout=timeout)
+            done = watchdog.run(argv, input=b"c\n", stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT)
         except FileNotFoundError as e:
             raise qemu.QemuError(f"{BOCHS} not found: run tools/setup") from e
         records = [line for line in done.stdout.splitlines(keepends=True)

@@ -19,6 +19,8 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tools.run import watchdog
+
 # Folders that may have e2fsprogs but are not in PATH.
 PLACES = ["/usr/sbin", "/sbin", "/usr/local/sbin",
           "/opt/homebrew/opt/e2fsprogs/sbin", "/usr/local/opt/e2fsprogs/sbin"]
@@ -30,9 +32,6 @@ FEATURES = "none,filetype,sparse_super,large_file,has_journal"
 # Fixed, so that equal input gives an equal file system.
 UUID = "51a7e000-0000-4000-8000-000000000001"
 MOMENT = "1577836800"
-
-# Seconds; these programs take much less than one.
-PATIENCE = 120
 
 
 class DiskError(Exception):
@@ -54,13 +53,9 @@ def _run(name, *arguments, moment=None):
     if moment:
         environment["E2FSPROGS_FAKE_TIME"] = moment
     argv = [tool(name), *map(str, arguments)]
-    try:
-        return subprocess.run(argv, stdin=subprocess.DEVNULL, text=True,
-                              errors="replace", stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, check=False,
-                              timeout=PATIENCE, env=environment)
-    except subprocess.TimeoutExpired as e:
-        raise DiskError(f"{name} did not end in {PATIENCE} s") from e
+    return watchdog.run(argv, text=True, errors="replace",
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        env=environment)
 
 
 def _exists(path):

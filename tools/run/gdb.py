@@ -16,12 +16,11 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.run import corefile, qemu
+from tools.run import corefile, debug, qemu, watchdog
 
 GDB = os.environ.get("GDB", "gdb")
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE.parent / "gdb" / "slate.gdb"
-TIMEOUT = 200  # seconds: far more than any session takes
 
 
 class GdbError(Exception):
@@ -35,9 +34,8 @@ def _gdb(kernel, plan, folder, target):
     Path(plan_file).write_text(json.dumps(plan), encoding="utf-8")
     argv = [GDB, "-nx", "-q", "--batch", "-x", str(SETTINGS), str(kernel),
             *target, "-x", str(HERE / "gdb_steps.py")]
-    done = subprocess.run(
-        argv, check=False, timeout=TIMEOUT, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    done = watchdog.run(
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
              "LC_ALL": "C.UTF-8"})
     said = []
@@ -60,15 +58,17 @@ class Session:
                  core_at=None, core_file=None, extra=()):
         folder = tempfile.mkdtemp(prefix="slate-")
         stub, serial = f"{folder}/stub", f"{folder}/serial"
+        server = debug.listen(stub)
         line = qemu.kernel_line(commands, append)
         argv = qemu.command(
             qemu.boot_arguments(kernel, line), memory, True,
             serial=f"file:{serial}",
             extra=[*qemu.BARE, *extra, "-S", "-gdb", "chardev:gdb", "-chardev",
-                   f"socket,id=gdb,path={stub},server=on,wait=off"])
-        with open(f"{folder}/qemu", "wb") as errors:
+                   f"socket,id=gdb,fd={server.fileno()},server=on,wait=off"])
+        with server, open(f"{folder}/qemu", "wb") as errors:
             machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
-                                       stdout=errors, stderr=errors)
+                                       stdout=errors, stderr=errors,
+                                       pass_fds=[server.fileno()])
         plan = {"steps": [{"at": at, "do": list(do),
                            "core": str(core_file) if i == core_at else None}
                           for i, (at, do) in enumerate(steps)], "live": stub}

@@ -8,21 +8,11 @@ ended early.
 
 import json
 import os
-import socket
-import time
 
 import gdb
 
 
 def attach(stub):
-    """Connects to QEMU, which may not listen yet."""
-    for _ in range(600):
-        try:
-            with socket.socket(socket.AF_UNIX) as s:
-                s.connect(stub)
-            break
-        except OSError:
-            time.sleep(0.05)
     gdb.execute(f"target remote {stub}", to_string=True)
     gdb.execute("hbreak kmain", to_string=True)
     gdb.execute("continue", to_string=True)

@@ -7,8 +7,12 @@ its serial line, and QMP for keys and the screen.
 A counted run (the default of `run`) uses the deterministic mode: a guest
 instruction takes one nanosecond of guest time, all devices use that time, and
 two runs give the same bytes. The kernel's option `budget=` (kernel/budget.c)
-limits its length in guest instructions; host time-outs only end a QEMU that
-does not respond.
+limits its length in guest instructions; only the watchdog (watchdog.py) counts
+seconds of the host.
+
+A `Machine` knows when all has been done that was typed: before the kernel waits
+for a key, it reports on port 0xE9 how many bytes it has read from the serial
+line, and how many it has written (console_report_wait).
 """
 
 import asyncio
@@ -27,15 +31,17 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.run import sandbox
+from tools.run import sandbox, watchdog
 
 QEMU = os.environ.get("QEMU", "qemu-system-i386")
 
-# Time-outs in seconds, of a whole run and of a machine that does not respond:
-# far above what a test takes, for slow hosts.
-LAST_RESORT = 300
-SILENCE = 60
+# How often a file of the machine is looked at, in seconds: the console's, in
+# case it grows too large; that of the events, for the next one.
 LOOK_EVERY = 0.5
+LOOK_FOR_EVENT = 0.002
+
+# How often Machine.poll() asks.
+TRIES = 3000
 
 
 def leave_in_order():
@@ -237,10 +243,9 @@ def _fault_log(argv, folder):
     log = Path(folder) / "qemu.log"
     again = argv + ["-d", "int,cpu_reset", "-D", str(log)]
     try:
-        subprocess.run(again, stdin=subprocess.DEVNULL, timeout=LAST_RESORT,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                       check=False)
-    except subprocess.TimeoutExpired:
+        watchdog.run(again, stdout=subprocess.DEVNULL,
+                     stderr=subprocess.DEVNULL)
+    except watchdog.Watchdog:
         return "(the second run did not end)"
     with open(log, "rb") as f:
         f.seek(0, os.SEEK_END)
@@ -274,13 +279,13 @@ def _wait(argv, timeout, paths, most):
 
 
 def run(image, commands="", append="", memory="128", counted=None,
-        budget=BUDGET, extra=(), initrd=None, disks=(), timeout=LAST_RESORT,
-        shift=0, limits=None):
+        budget=BUDGET, extra=(), initrd=None, disks=(),
+        timeout=watchdog.SECONDS, shift=0, limits=None):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
-    raises QemuError if QEMU cannot be started or hangs (`timeout` is in host
-    seconds). The machine is BARE. By default the run is counted unless there
-    are `disks`. `limits` are those of sandbox.wrap, for a kernel that is not
-    trusted."""
+    raises QemuError if QEMU cannot be started or still runs after `timeout`
+    seconds of the host. The machine is BARE. By default the run is counted
+    unless there are `disks`. `limits` are those of sandbox.wrap, for a kernel
+    that is not trusted."""
     counted = not disks if counted is None else counted
     if counted and disks:
         raise QemuError("a run with a disk cannot be counted")
@@ -303,7 +308,7 @@ def run(image, commands="", append="", memory="128", counted=None,
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
         except subprocess.TimeoutExpired as e:
             text = Path(serial).read_text(errors="replace")
-            raise QemuError(f"{shlex.join(argv)}\nstill runs after "
+            raise QemuError(f"watchdog: {shlex.join(argv)}\nstill runs after "
                             f"{timeout} s; printed:\n{text[-4000:]}") from e
         text = Path(serial).read_bytes().decode(errors="replace") \
             if os.path.exists(serial) else ""
@@ -338,9 +343,10 @@ class Qmp:
         from qemu.qmp import QMPError
         try:
             return self.loop.run_until_complete(
-                asyncio.wait_for(answer, SILENCE))
+                asyncio.wait_for(answer, watchdog.SECONDS))
         except asyncio.TimeoutError as e:
-            raise QemuError(f"QEMU did not respond for {SILENCE} s") from e
+            raise QemuError("watchdog: QEMU did not respond for "
+                            f"{watchdog.SECONDS} s") from e
         except (QMPError, EOFError, OSError) as e:
             raise QemuError(str(e) or "QEMU closed its control socket") from e
 
@@ -348,11 +354,11 @@ class Qmp:
         """Sends a command; returns the answer."""
         return self.wait_for(self.client.execute(name, arguments))
 
-    def event(self, patience=0):
-        """The next event, as a dictionary; None if none comes in `patience`
-        seconds, or QEMU has ended."""
+    def event(self, wait=False):
+        """The next event, as a dictionary; None if there is none, or, with
+        `wait`, if QEMU has ended or does not respond."""
         from qemu.qmp import Runstate
-        end = time.monotonic() + patience
+        end = time.monotonic() + (watchdog.SECONDS if wait else 0)
         while True:
             self.loop.run_until_complete(asyncio.sleep(0.01))
             if not self.client.events.empty():
@@ -369,6 +375,31 @@ class Qmp:
         self.loop.close()
 
 
+class Waits:
+    """The kernel's records of its waits for a key, as they come into a file of
+    events."""
+
+    def __init__(self, path):
+        self.path, self.offset, self.records = path, 0, []
+
+    def last(self, typed, reader="shell|program"):
+        """The last unused record of such a reader by which the kernel had read
+        `typed` bytes from the serial line, or None."""
+        if os.path.exists(self.path):
+            with open(self.path, "rb") as f:
+                f.seek(self.offset)
+                lines = f.read().rpartition(b"\n")[0]
+            self.offset += len(lines) + 1 if lines else 0
+            self.records += [json.loads(line) for line in lines.splitlines()
+                             if line.startswith(b'{"event":"waits"')]
+        return next((r for r in reversed(self.records) if r["read"] == typed
+                     and re.fullmatch(reader, r["reader"])), None)
+
+    def used(self):
+        """All records up to now have been seen."""
+        self.records.clear()
+
+
 class Machine:
     """A running machine. Use it in a `with` statement.
 
@@ -379,9 +410,6 @@ class Machine:
     """
 
     PROMPT = "slate> "
-
-    # A prompt that waits for input: at the start of a line, with no text after.
-    READY = r"(?:\A|\n)slate> \Z"
 
     def __init__(self, image, append="", memory="128", counted=False,
                  boot=None, extra=(), initrd=None, leave=EXIT_PORT,
@@ -394,6 +422,8 @@ class Machine:
         self.events_file = f"{self.folder}/events"
         self.buffer = ""
         self.transcript = ""
+        self.sent = self.received = 0  # bytes on the serial line
+        self.waits = Waits(self.events_file)
         self.process = self.qmp = None
         self.serial, serial_end = socket.socketpair()
         self.serial.setblocking(False)
@@ -459,15 +489,17 @@ class Machine:
         left = memoryview(data.encode() if isinstance(data, str) else data)
         while left:
             readable, writable, _ = select.select(
-                [self.serial], [self.serial], [], SILENCE)
+                [self.serial], [self.serial], [], watchdog.SECONDS)
             if readable and not self.receive(0):
                 raise AssertionError("the machine ended during input;"
                                      f" its output:\n{self.transcript[-3000:]}")
             if writable:
-                left = left[self.serial.send(left[:512]):]
+                count = self.serial.send(left[:512])
+                self.sent += count
+                left = left[count:]
             if not readable and not writable:
-                raise AssertionError("the machine does not read its serial "
-                                     "line")
+                raise AssertionError("watchdog: the machine does not read its "
+                                     "serial line")
 
     def receive(self, wait):
         """Reads available output. False at the end of the line, or after
@@ -479,16 +511,44 @@ class Machine:
         except ConnectionError:
             data = b""
         text = data.decode("latin-1")
+        self.received += len(data)
         self.buffer += text
         self.transcript += text
         if len(self.transcript) > 200_000:
             self.transcript = self.transcript[-100_000:]
         return bool(data)
 
-    def expect(self, pattern, unless=None):
+    def _fail(self, what):
+        raise AssertionError(f"{what}; the last of the output:\n"
+                             f"{self.transcript[-3000:]}\n{self.errors()}")
+
+    def settle(self, reader="shell|program", unless="slate!> "):
+        """Waits until the kernel's shell, or a program, waits for a key and
+        has read all that was typed since the last call. Returns the output up
+        to then. Fails at once if `unless` matches, or the machine ends."""
+        end = time.monotonic() + watchdog.SECONDS
+        while True:
+            last = self.waits.last(self.sent, reader)
+            if last and self.received >= last["written"]:
+                break
+            if unless and re.search(unless, self.buffer):
+                self._fail(f"{unless!r} came before the prompt")
+            if not self.receive(LOOK_FOR_EVENT) and \
+                    self.process.poll() is not None and not self.receive(0):
+                self._fail("the machine ended before the prompt")
+            if time.monotonic() > end:
+                self._fail("watchdog: no prompt")
+        self.waits.used()
+        at = max(len(self.buffer) - (self.received - last["written"]), 0)
+        text, self.buffer = self.buffer[:at], self.buffer[at:]
+        return text
+
+    def expect(self, pattern, unless=None, background=False):
         """Reads up to the first match of `pattern`; returns the text up to its
-        end. Fails at once if `unless` matches earlier or the machine ends."""
-        start = time.monotonic()
+        end. Fails at once if `unless` matches earlier, if the machine ends, or
+        if the kernel's shell waits for a command and all its output has come:
+        with `background`, the text may still come from another task."""
+        end = time.monotonic() + watchdog.SECONDS
         while True:
             found = re.search(pattern, self.buffer)
             wrong = re.search(unless, self.buffer) if unless else None
@@ -497,19 +557,20 @@ class Machine:
                 self.buffer = self.buffer[found.end():]
                 return text
             if wrong:
-                raise AssertionError(
-                    f"{wrong.group()!r} came before {pattern!r}:\n"
-                    f"{self.buffer[-3000:]}")
-            if not self.receive(SILENCE):
-                raise AssertionError(
-                    f"{pattern!r} did not come in "
-                    f"{time.monotonic() - start:.0f} s; the last of what came:"
-                    f"\n{self.transcript[-3000:]}\n"
-                    f"{self.errors()}")
+                self._fail(f"{wrong.group()!r} came before {pattern!r}")
+            idle = not background and self.waits.last(self.sent, "shell")
+            if idle and self.received >= idle["written"]:
+                self._fail(f"{pattern!r} did not come before the prompt")
+            if not self.receive(LOOK_EVERY) and \
+                    self.process.poll() is not None and not self.receive(0):
+                self._fail(f"the machine ended before {pattern!r} came")
+            if time.monotonic() > end:
+                self._fail(f"watchdog: {pattern!r} did not come")
 
     def prompt(self):
-        """Waits for the shell's prompt; returns the output before it."""
-        return self.expect(self.READY, unless="slate!> ")
+        """Waits until the kernel's shell waits for a command; returns the
+        output up to then, with the prompt."""
+        return self.settle("shell")
 
     def command(self, line):
         """Types a command and returns its output, without the echo."""
@@ -517,18 +578,20 @@ class Machine:
         text = self.prompt()
         return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
 
+    def poll(self, ask, true=bool):
+        """Asks again and again until the answer is `true`; returns it."""
+        for _ in range(TRIES):
+            answer = ask()
+            if true(answer):
+                return answer
+            time.sleep(0.02)
+        self._fail(f"asked {TRIES} times; the last answer: {answer!r}")
+
     def until(self, line, pattern):
         """Types a command again and again until its output has a match of
-        `pattern`; returns that output. There is no time limit in the guest: a
-        busy host makes the match late, and does not make it fail."""
-        end = time.monotonic() + SILENCE
-        while True:
-            text = self.command(line)
-            if re.search(pattern, text, re.M):
-                return text
-            if time.monotonic() > end:
-                raise AssertionError(f"{line}: no {pattern!r} in {text}")
-            time.sleep(0.02)
+        `pattern`; returns that output."""
+        return self.poll(lambda: self.command(line),
+                         lambda text: re.search(pattern, text, re.M))
 
     def kill(self, whom):
         """Kills a program or a group of the kernel's shell; returns the report
@@ -538,9 +601,9 @@ class Machine:
 
     def wait(self):
         """Waits for QEMU to end; returns its exit status."""
-        while self.receive(SILENCE):
+        while self.receive(watchdog.SECONDS):
             pass
-        return self.process.wait(timeout=SILENCE)
+        return self.process.wait(timeout=watchdog.SECONDS)
 
     def events(self, name=None):
         """The kernel's records up to now, or those of one kind."""
@@ -563,13 +626,14 @@ class Machine:
     def wait_screen(self, pattern):
         """Waits until a line of the screen matches; returns the screen. Reads
         serial output meanwhile, so that the machine does not wait."""
-        end = time.monotonic() + SILENCE
+        end = time.monotonic() + watchdog.SECONDS
         while True:
             lines = self.screen()
             if any(re.search(pattern, line) for line in lines):
                 return lines
             if time.monotonic() > end:
-                raise AssertionError(f"no {pattern!r} on the screen:\n" +
+                raise AssertionError(f"watchdog: no {pattern!r} on the "
+                                     "screen:\n" +
                                      "\n".join(lines))
             self.receive(0.05)
 

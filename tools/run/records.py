@@ -29,7 +29,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.run import qemu
+from tools.run import qemu, watchdog
 
 # One instruction is 128 ns of guest time, which keeps recordings of interactive
 # runs short. The device vapic patches the guest's code: with it QEMU hangs when
@@ -50,9 +50,6 @@ ENOUGH = 24
 # thousands of instructions), and the log records that moment at the last input
 # before it.
 LAST_STEPS = 256
-
-# Seconds that a replay may take to the next event.
-SILENCE = 120
 
 
 class ReplayError(Exception):
@@ -124,9 +121,9 @@ class Control:
     def wait(self):
         """Waits for the end. Returns the status and QEMU's reason for the
         guest's shutdown, or None."""
-        status = self.process.wait(timeout=SILENCE)
+        status = self.process.wait(timeout=watchdog.SECONDS)
         why = None
-        while event := self.qmp.event(patience=SILENCE):
+        while event := self.qmp.event(wait=True):
             if event["event"] == "SHUTDOWN":
                 why = why or event["data"]["reason"]
         return status, why
@@ -270,7 +267,7 @@ def _play_on(control, count):
     control.qmp.execute("cont")
     seen = set()
     while "STOP" not in seen:
-        event = control.qmp.event(patience=SILENCE)
+        event = control.qmp.event(wait=True)
         if event is None:
             raise qemu.QemuError("QEMU did not reach that instruction")
         seen.add(event["event"])

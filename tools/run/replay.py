@@ -24,12 +24,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tools.run import debug, qemu, records, terminal
+from tools.run import debug, qemu, records, terminal, watchdog
 
 BUDGET = 60_000
-
-# Seconds that finding a culprit may take in all.
-CULPRIT_SECONDS = 300
 
 
 def folder_of(kernel):
@@ -69,7 +66,8 @@ def run(made, typing):
         os.close(keys)
         control.qmp.execute("cont")
         with open(made.file("serial"), "rb") as shown:
-            left = not terminal.attend(shown, typed if typing else None,
+            left = not terminal.attend(shown, made.file("events"),
+                                       typed if typing else None,
                                        control.running)
         if left:
             control.quit()
@@ -103,10 +101,11 @@ def gdb_command(recording, stub, process, arguments):
     about = recording.about
     return [debug.find_gdb(), "-nx", "-q", "-x", str(debug.SETTINGS),
             about["kernel"], "-ex", "python import reverse; reverse.begin("
-            f"{stub!r}, {about['end']}, {process})", *arguments]
+            f"{stub!r}, {about['end']}, {process}, {watchdog.SECONDS})",
+            *arguments]
 
 
-def open_recording(kernel, folder, arguments, timeout=None, **options):
+def open_recording(kernel, folder, arguments, **options):
     """Runs GDB on a QEMU that replays. Returns GDB's exit status."""
     recording = records.Recording(folder).load(kernel)
     own = tempfile.mkdtemp(prefix="slate-")
@@ -121,17 +120,13 @@ def open_recording(kernel, folder, arguments, timeout=None, **options):
             gdb = gdb_command(recording, stub, control.process.pid, arguments)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             status = subprocess.run(
-                gdb, check=False, timeout=timeout,
+                gdb, check=False,
                 preexec_fn=lambda: signal.signal(signal.SIGINT,
                                                  signal.SIG_DFL),
                 **options).returncode
             if not control.running() and control.said():
                 print(f"QEMU ended by itself: {control.said()}", flush=True)
             return status
-    except subprocess.TimeoutExpired as e:
-        raise records.ReplayError(
-            f"GDB did not respond in {timeout} s: QEMU can hang when it goes "
-            "back, see docs/replay.md") from e
     finally:
         shutil.rmtree(own, ignore_errors=True)
 
@@ -144,7 +139,7 @@ def culprit(kernel, folder):
     record(kernel, folder)
     return open_recording(
         kernel, folder, ["-batch", "-ex", "slab culprit"],
-        timeout=CULPRIT_SECONDS, stdin=subprocess.DEVNULL)
+        stdin=subprocess.DEVNULL)
 
 
 def main():

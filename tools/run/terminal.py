@@ -13,16 +13,15 @@ import termios
 import time
 import tty
 
-ESCAPE = b"\x01"  # Ctrl-A
+from tools.run import qemu
 
-PROMPT = b"slate> "
+ESCAPE = b"\x01"  # Ctrl-A
 
 # Keys pass through QEMU's log. They are lost if the serial port, which buffers
 # 16 bytes, has no room when they arrive.
 AT_ONCE = 8
 
 LOOK_EVERY = 0.02  # seconds
-SILENCE = 2        # seconds without output: the commands have ended
 
 
 class Keys:
@@ -35,6 +34,7 @@ class Keys:
         self.terminal = wanted and os.isatty(0)
         self.escaped = False
         self.pending = b""  # for the machine
+        self.typed = 0      # bytes that it has got
         self.leaving = False
 
     def __enter__(self):
@@ -75,53 +75,39 @@ def _type(keys, typed):
         wanted, keys.leaving = keys.translate(data)
         keys.pending += wanted
     if keys.pending:
-        os.write(typed, keys.pending[:AT_ONCE])
+        keys.typed += os.write(typed, keys.pending[:AT_ONCE])
         keys.pending = keys.pending[AT_ONCE:]
     return keys.leaving and not keys.pending
 
 
-class Screen:
-    """Copies the machine's output to the standard output."""
-
-    def __init__(self, said):
-        self.said = said
-        self.tail = b""
-        self.prompted = False
-        self.changed = time.monotonic()
-
-    def update(self):
-        data = self.said.read()
-        if data:
-            self.changed = time.monotonic()
-        self.tail = self.tail[-len(PROMPT):] + data
-        self.prompted = self.prompted or PROMPT in self.tail
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
-
-    def silent(self):
-        return time.monotonic() - self.changed > SILENCE
+def _show(said):
+    """Copies new output of the machine to the standard output."""
+    sys.stdout.buffer.write(said.read())
+    sys.stdout.buffer.flush()
 
 
-def attend(said, typed, running):
+def attend(said, events, typed, running):
     """Copies the growing file `said` to the standard output, and, after the
     first prompt, the standard input to the pipe `typed` (None: no input).
-    Returns True if the machine ended (`running()` is false), and False if the
-    user left: by Ctrl-A X, by ^C where the machine does not get it, or at the
-    end of an input that is no terminal.
+    `events` is the path of the kernel's records. Returns True if the machine
+    ended (`running()` is false), and False if the user left: by Ctrl-A X, by ^C
+    where the machine does not get it, or at the end of an input that is no
+    terminal, when the kernel waits for more.
     """
-    screen = Screen(said)
+    waits, prompted = qemu.Waits(events), False
     try:
         with Keys(typed is not None) as keys:
             while running():
-                screen.update()
-                if not keys.wanted or not screen.prompted:
+                _show(said)
+                prompted = prompted or waits.last(0)
+                if not keys.wanted or not prompted:
                     time.sleep(LOOK_EVERY)
                 elif _type(keys, typed):
                     return False
-                if keys.exhausted() and screen.silent():
+                if keys.exhausted() and waits.last(keys.typed):
                     return False
     except KeyboardInterrupt:
         return False
     finally:
-        screen.update()
+        _show(said)
     return True

@@ -13,7 +13,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.run import qemu, sandbox
+from tools.run import qemu, sandbox, watchdog
 
 ROOT = Path(__file__).resolve().parents[2]
 ENV = ROOT / ".venv/v86"
@@ -22,7 +22,6 @@ MACHINE = ROOT / "tools/v86/machine.mjs"
 # Millions of ticks of the time-stamp counter, ten an instruction; a run takes
 # 20,000.
 BUDGET = 100000
-LAST_RESORT = 1200  # seconds; a run takes half a minute of a processor
 
 
 def firmware(name):
@@ -40,8 +39,8 @@ def firmware(name):
     return path.resolve()
 
 
-def run(kernel, commands="", timeout=LAST_RESORT):
-    """A Result, as of qemu.run; `timeout` is in seconds of the host."""
+def run(kernel, commands=""):
+    """A Result, as of qemu.run."""
     if not (ENV / "done").exists():
         raise qemu.QemuError(f"{ENV}/done is missing: make test-v86")
     folder = Path(tempfile.mkdtemp(prefix="slate-"))
@@ -55,11 +54,10 @@ def run(kernel, commands="", timeout=LAST_RESORT):
                    "line": qemu.kernel_line(commands, budget=BUDGET),
                    "serial": folder / "serial", "events": folder / "events"}
         argv = sandbox.wrap([NODE, MACHINE, json.dumps(machine, default=str)],
-                            seconds=timeout, write=[folder],
+                            seconds=watchdog.SECONDS, write=[folder],
                             read=[ROOT, Path(kernel).parent])
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, text=True,
-                              stdout=subprocess.PIPE, check=False,
-                              stderr=subprocess.STDOUT, timeout=timeout)
+        done = watchdog.run(argv, text=True, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT)
         return qemu.Result(
             argv, done.returncode,
             (folder / "serial").read_bytes().decode(errors="replace"),

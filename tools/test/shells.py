@@ -46,18 +46,14 @@ from tools.test import transcript
 DOTS = ("...", "…")
 PROMPT = re.compile(r"^(slate> |\$ )(.*)$")
 ON_HOST = re.compile(r"make\b|qemu-|\w+/")
+TRIES = 40  # to see that all programs wait
 HAND_OUTS = Path("docs/labs")
 KEY = "^\\"
 COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
-READY = r"(?:\A|\n)(?:slate!?> |\$ )\Z"
 
 # Time is counted in instructions, so a busy host does not change the order of
 # events; while the whole machine waits, it is the host's time.
 CLOCK = ["-icount", "shift=3,sleep=on"]
-
-# Seconds for programs in the background to finish, where ps cannot tell; and
-# how often ps is asked.
-SETTLE, TRIES = 1, 40
 
 
 class Step:
@@ -163,48 +159,36 @@ class Typist:
 
     def __init__(self, machine):
         self.machine, self.prompt = machine, "slate> "
-        machine.expect(READY)
+        machine.prompt()
 
-    def line(self, typed, waits=True):
-        """Types a line, or presses the key; the answer's lines."""
-        self.machine.send("\x1c" if typed == KEY else typed + "\r")
-        if not waits:
-            return self.wait_a_little()
-        if typed == "continue" and not self.prompt_came():
-            self.machine.send("\r")  # an empty line, for another prompt of sh
-        said = qemu.plain(self.machine.expect(READY)).split("\n")
-        self.prompt = said[-1]
+    def line(self, typed):
+        """Types a line, or presses the key; the answer's lines, before the next
+        prompt or before a program reads a key."""
+        said = self.type("\x1c" if typed == KEY else typed + "\r")
+        if typed == "continue" and not said[-1].strip():
+            self.type("\r")  # an empty line, for another prompt of sh
         if re.search(r"&$|\brun -b\b", typed) or typed == KEY:
-            self.settle()
+            self.calm_down()
         return [line.rstrip() for line in said[1:-1]]
 
-    def prompt_came(self):
-        """Whether a prompt comes within the usual time."""
-        end = time.monotonic() + 3 * SETTLE
-        while time.monotonic() < end and \
-                not re.search(READY, self.machine.buffer):
-            self.machine.receive(SETTLE / 10)
-        return re.search(READY, self.machine.buffer)
+    def type(self, keys):
+        self.machine.send(keys)
+        said = qemu.plain(self.machine.settle(unless=None)).split("\n")
+        self.prompt = said[-1]
+        return said
 
-    def wait_a_little(self):
-        """Waits for a prompt, or for a program to read, before a key."""
-        self.prompt_came()
-        said = qemu.plain(self.machine.buffer).split("\n")
-        self.machine.buffer = ""
-        return [line.rstrip() for line in said[1:-1]]
-
-    def settle(self):
-        """Waits until all programs wait for something."""
+    def calm_down(self):
+        """Waits until all programs wait for something, if they do."""
         before = None
-        for _ in range(TRIES if self.prompt == "slate> " else 0):
-            rows = [line.split()[:4] for line in self.line("ps")]
-            if rows == before and not any(
-                    row[3] == "ready" for row in rows if row[0] != "0"):
+        for _ in range(TRIES):
+            rows = [line.split() for line in self.type("ps\r")[2:-1]]
+            rows = [(row[0], row[4]) for row in rows
+                    if row[-1] not in ("idle", "ps")]
+            if rows == before and not any(state == "ready"
+                                          for _, state in rows):
                 return
             before = rows
-            time.sleep(SETTLE / 10)
-        if before is None:
-            time.sleep(SETTLE)
+            time.sleep(0.1)
 
     def go_to(self, prompt):
         """Enters or leaves sh."""
@@ -217,10 +201,9 @@ class Typist:
             self.go_to("slate> ")
             self.line(command.strip())
         answers = []
-        for step, after in zip(block.steps, [*block.steps[1:], None]):
+        for step in block.steps:
             self.go_to(step.prompt)
-            waits = after is None or after.typed != KEY
-            answers.append(self.line(step.typed, waits))
+            answers.append(self.line(step.typed))
         return answers
 
 

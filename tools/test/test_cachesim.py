@@ -2,7 +2,6 @@
 has the effect in it that section 4 of the paper describes."""
 
 import re
-import subprocess
 import sys
 from types import SimpleNamespace
 from xml.etree import ElementTree
@@ -13,7 +12,7 @@ from conftest import ROOT
 from tools.grading import grading
 from tools.measure import cachesim as command
 from tools.measure import cache_model, cachesim_picture, statistics
-from tools.run import qemu
+from tools.run import watchdog
 
 SMALL = cache_model.Geometry("small", 128, 2, 16)    # four sets
 SVG = "{http://www.w3.org/2000/svg}"
@@ -115,10 +114,10 @@ def test_each_object_and_each_set_is_drawn():
 # ---- the command -----------------------------------------------------------
 
 def run(kernel, folder, **environment):
-    return subprocess.run(
+    return watchdog.run(
         [sys.executable, "-m", "tools.measure.cachesim", kernel, folder],
         cwd=ROOT, env={"PATH": "/usr/bin:/bin:/usr/local/bin", **environment},
-        capture_output=True, text=True, timeout=qemu.LAST_RESORT, check=False)
+        capture_output=True, text=True)
 
 
 def row(text, name):

@@ -1,8 +1,6 @@
 """The console of programs: lines, control keys, the return to the shell."""
 # Tests: drivers/console.c, drivers/serial.c, drivers/kbd.c, drivers/vga.c
 
-import time
-
 
 def begin(machine, command):
     """Starts a program that prints when it reads, and waits for that."""
@@ -61,13 +59,13 @@ def test_keys_typed_on_the_line_while_the_kernel_boots_are_read(boot):
 def test_interrupt_at_the_prompt_of_the_shell_ends_nothing(boot):
     machine = boot()
     begin(machine, "sh")
-    machine.expect(r"\$ ")
+    machine.settle("program")
     machine.send("garbage\x03")
-    machine.expect(r"\$ ")
+    machine.settle("program")
     machine.send("sleep 1000\r")
     machine.expect(r"\n")
     machine.send("\x03")
-    machine.expect(r"\$ ")
+    machine.settle("program")
     machine.send("echo still here\r")
     machine.expect(r"\nstill here\r?\n")
 
@@ -114,8 +112,7 @@ def test_output_is_held_back_while_the_shell_has_the_console(boot):
     machine.send("\x1c")
     machine.expect(r"has lost the console")
     machine.prompt()
-    time.sleep(1.5)
-    assert "held back" not in machine.command("ps")
+    assert "held back" not in machine.until("ps", r" console +echo$")
     machine.send("continue\r")
     machine.expect(r"\nheld back\r?\n")
     machine.prompt()

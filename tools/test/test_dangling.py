@@ -14,7 +14,7 @@ import pytest
 
 from conftest import ROOT, copy_tree, tiers
 from tools.replay.balance import unbalanced
-from tools.run import qemu
+from tools.run import watchdog
 
 pytestmark = pytest.mark.plain
 
@@ -36,10 +36,8 @@ def run(tree, *command, **settings):
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "CMD",
                           "APPEND", "MEM", "BUDGET")}
-    done = subprocess.run(command, cwd=tree, text=True, check=False,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                          timeout=4 * qemu.LAST_RESORT,  # it builds a kernel
-                          env={**clean, **settings})
+    done = watchdog.run(command, cwd=tree, text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, env={**clean, **settings})
     assert done.returncode == 0, done.stdout
     return done.stdout
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import disk, qemu
+from tools.run import disk, qemu, watchdog
 
 pytestmark = pytest.mark.workshop
 
@@ -243,9 +243,8 @@ def test_make_disk_and_make_run(kernel, tmp_path):
                            ({"DISK": "none"}, "DISK: none is not a file"),
                            ({"DISK": str(image), "ICOUNT": "1"},
                             "cannot be counted")]:
-        done = subprocess.run(
-            run_py, cwd=ROOT, text=True, check=False, capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=qemu.SILENCE,
+        done = watchdog.run(
+            run_py, cwd=ROOT, text=True, capture_output=True,
             env={**os.environ, "CMD": command, **settings})
         assert said in done.stdout + done.stderr
         assert (done.returncode == 0) == (said == "6144 sectors")

@@ -3,7 +3,6 @@ write there, and the reverse. Not counted: disks use the host's time. The
 core's own tests are in test_ext2.py."""
 
 import re
-import time
 
 import pytest
 
@@ -45,20 +44,15 @@ def drive(m):
 
 def start_ata(m):
     """The driver ends if the name server is not there yet."""
-    end = time.monotonic() + qemu.SILENCE
-    while not re.search(r"^ata +\d+ running", m.command("servers"), re.M):
-        assert time.monotonic() < end, m.command("run true")
-        m.command("run -b -s ata")
-        time.sleep(0.3)
+    def servers():
+        m.command("run -b -s ata; run sleep 0.3")
+        return m.command("servers")
+    m.poll(servers, lambda text: re.search(r"^ata +\d+ running", text, re.M))
 
 
 def wait_for(m, state, path="/disk"):
     """Waits until `mounts` shows the state."""
-    end = time.monotonic() + qemu.SILENCE
-    row = rf"^{path} +ext2 .* {state}\s*$"
-    while not re.search(row, m.command("mounts"), re.M):
-        assert time.monotonic() < end, m.command("run true")
-        time.sleep(0.05)
+    m.until("mounts", rf"^{path} +ext2 .* {state}\s*$")
 
 
 def serve(m, path="/disk"):
@@ -127,9 +121,8 @@ def test_a_successor_goes_on(machine):
 def test_unmounted_it_is_clean(machine):
     said = sh(machine, "rm /disk/kept; cat /disk/b > /disk/last")
     said += machine.command("run -p umount /disk")
-    end = time.monotonic() + qemu.SILENCE
-    while "errors" not in said and time.monotonic() < end:
-        said += machine.command("run true")
+    if "errors" not in said:
+        said += machine.until("run true", "errors")
     assert "errors 0" in said, said
     disk.check(machine.images[0])
     assert disk.read(machine.images[0], "/last") == b"hello\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from conftest import ROOT
-from tools.run import qemu
+from tools.run import watchdog
 
 COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
             "-ex", "info registers eip", "-ex", "bt", "-ex", "detach"]
@@ -20,10 +20,9 @@ MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
 
 @pytest.fixture(scope="module")
 def session(kernel):
-    return subprocess.run(
+    return watchdog.run(
         [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch",
-         *COMMANDS], cwd=ROOT, text=True, check=False, timeout=qemu.LAST_RESORT,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+         *COMMANDS], cwd=ROOT, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})
 
 

@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import gdb, qemu
+from tools.run import gdb, watchdog
 from tools.test import transcript
 
 PAGE = ROOT / "docs/gdb-objects.md"
@@ -530,20 +530,18 @@ def test_mended_it_holds(run):
 def test_make_core_and_open_it(kernel, tmp_path):
     """The programs of `make core` and `make gdb CORE=`, on a panic."""
     file = tmp_path / "slate.core"
-    made = subprocess.run(
+    made = watchdog.run(
         [sys.executable, "-m", "tools.run.core", str(kernel), str(file)],
-        cwd=ROOT, check=False, text=True, capture_output=True,
-        timeout=qemu.LAST_RESORT,
-        stdin=subprocess.DEVNULL,
+        cwd=ROOT, text=True, capture_output=True,
         env={**os.environ, "MEM": "16", "ICOUNT": "1",
              "CMD": "run -b sleep 9; panic \"for a test\""})
     assert made.returncode == 0, made.stderr
     assert "the kernel has panicked; its memory is in" in made.stdout
-    opened = subprocess.run(
+    opened = watchdog.run(
         [sys.executable, "-m", "tools.run.debug", "--core", str(file),
          str(kernel), "--", "--batch", "-ex", "slate tasks", "-ex", "slate bt",
-         "-ex", "slate dmesg -n 3"], cwd=ROOT, check=False, text=True,
-        capture_output=True, timeout=qemu.LAST_RESORT, stdin=subprocess.DEVNULL)
+         "-ex", "slate dmesg -n 3"], cwd=ROOT, text=True,
+        capture_output=True)
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
     assert "cmd_panic (" in opened.stdout, opened.stdout

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from conftest import ROOT
-from tools.run import gdb, qemu
+from tools.run import gdb, watchdog
 
 pytestmark = pytest.mark.workshop
 
@@ -200,9 +200,8 @@ def batch(kernel, *lines):
             str(kernel)]
     for line in lines:
         argv += ["-ex", f"echo @\\n{line}\\n", "-ex", line]
-    done = subprocess.run(argv, cwd=ROOT, text=True, check=False,
-                          timeout=qemu.LAST_RESORT,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    done = watchdog.run(argv, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT)
     parts = re.split(r"^@\n", done.stdout, flags=re.M)[1:]
     return {line: part.split("\n", 1)[1] for line, part in zip(lines, parts)}
 

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from tools.run import qemu
+from tools.run import watchdog
 
 
 @pytest.fixture
@@ -22,10 +22,9 @@ def boot_spoiled(kernel, tmp_path):
     def boot(*spoil):
         commands = [*spoil, "break console_drain", "continue", "detach"]
         arguments = [word for c in commands for word in ("-ex", c)]
-        session = subprocess.run(
+        session = watchdog.run(
             [sys.executable, "-m", "tools.run.debug", tmp_path / "slate.elf",
-             "--", "--batch", *arguments], cwd=ROOT, text=True, check=False,
-            timeout=qemu.LAST_RESORT, stdin=subprocess.DEVNULL,
+             "--", "--batch", *arguments], cwd=ROOT, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "CMD": "", "APPEND": ""})
         assert ", console_drain ()" in session.stdout, session.stdout

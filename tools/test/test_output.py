@@ -126,22 +126,12 @@ def check_columns(line, text):
                     assert m.end() == end or m.start() == start, (line, shown)
 
 
-def output(machine, line):
-    """What `line` prints. The output of dmesg has prompts, so a word marks its
-    end."""
-    if line != "dmesg":
-        return machine.command(line)
-    machine.send("dmesg; echo shown\r")
-    text = qemu.plain(machine.expect(r"\nshown\s+slate> \Z"))
-    return text.split("\n", 1)[-1].rsplit("shown", 1)[0]
-
-
 def show(machine, names):
     for line in FIRST:
         machine.command(line)
     for name in names:
         for line in LINES[name]:
-            text = output(machine, line)
+            text = machine.command(line)
             check(line, text)
             if name == "dmesg":  # its first line may be the end of a line
                 text = text.partition("\n")[2]
@@ -167,11 +157,11 @@ def explain(machine, names):
 def end(machine):
     """The commands that end something."""
     machine.send("sh\r")
-    check("sh", qemu.plain(machine.expect(r"\$ \Z")).rstrip("$ "))
+    check("sh", qemu.plain(machine.settle("program")).rstrip("$ "))
     machine.send("exit\r")
     machine.prompt()
     machine.send("clear\r")
-    machine.expect(r"\x1b\[2J.*slate> \Z")
+    assert "\x1b[2J" in machine.prompt()
     machine.send("panic look\r")
     check("panic", qemu.plain(machine.expect(r"slate!> \Z"))[:-len("slate!> ")])
 

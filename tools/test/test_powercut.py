@@ -49,11 +49,11 @@ def write_and_cut(kernel, image, wait):
     with qemu.Machine(kernel, append="start=ext2", disks=[image]) as machine:
         machine.prompt()
         machine.send("run -p init confirm /disk\r")
-        for _ in range(qemu.SILENCE * 10):
-            if machine.events("moved"):
-                break
-            assert machine.process.poll() is None, machine.errors()
+        def moved():
             machine.receive(0.1)
+            assert machine.process.poll() is None, machine.errors()
+            return machine.events("moved")
+        machine.poll(moved)
         time.sleep(wait)
         machine.cut_power()
         certain = confirmed(machine)

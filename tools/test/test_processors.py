@@ -3,7 +3,6 @@ the first of several runs."""
 # Tests: boot/processor.c, kernel/x86/acpi.c, kernel/x86/protect.c
 
 import re
-import time
 
 import pytest
 
@@ -21,10 +20,9 @@ def refused(machine):
     text = machine.expect(r"Halted\.\r\n", unless="slate> ").split("\r\n")
     screen = [line.rstrip() for line in machine.wait_screen(r"Halted\.")]
     assert [line for line in screen if line] == text[:-1]
-    end = time.monotonic() + qemu.SILENCE
-    while "HLT=1" not in (registers := machine.qmp.execute(
-            "human-monitor-command", **{"command-line": "info registers"})):
-        assert time.monotonic() < end, registers
+    machine.poll(lambda: machine.qmp.execute(
+        "human-monitor-command", **{"command-line": "info registers"}),
+        lambda registers: "HLT=1" in registers)
     return [re.fullmatch(r"Slate cannot start: the processor has no (.*)\.",
                          line)[1] for line in text[:-2]]
 

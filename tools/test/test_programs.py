@@ -5,7 +5,6 @@ console, and leak nothing."""
 import json
 import re
 import tarfile
-import time
 
 import pytest
 
@@ -16,7 +15,6 @@ from tools.run import qemu
 
 LOST = r"has lost the console[^\n]*\n"
 BACKSLASH = "\x1c"
-USER_PROMPT = r"(?:\A|\n)\$ \Z"
 
 
 def records(text):
@@ -138,19 +136,13 @@ def test_kill_by_pid_and_by_group(shell):
 
 def wait_for(machine, names):
     """Until just these programs exist."""
-    end = time.monotonic() + qemu.SILENCE
-    while set(programs(machine)) != names:
-        assert time.monotonic() < end, f"{programs(machine)}, not {names}"
-        time.sleep(0.02)
+    machine.poll(lambda: set(programs(machine)), lambda now: now == names)
 
 
 def wait_in_use(machine, objects):
     """Until just these objects are in use: the last ones of a task are freed
     after it has left the list of tasks."""
-    end = time.monotonic() + qemu.SILENCE
-    while (now := in_use(machine)) != objects:
-        assert time.monotonic() < end, f"{now}, not {objects}"
-        time.sleep(0.02)
+    machine.poll(lambda: in_use(machine), lambda now: now == objects)
 
 
 # ---- the console -----------------------------------------------------------
@@ -165,9 +157,9 @@ def test_control_c_ends_a_program(workshop_shell, program):
 
 def test_console_goes_back_and_forth(shell):
     shell.send("sh\r")
-    shell.expect(USER_PROMPT)
+    shell.settle("program")
     shell.send("echo in-ring-$((0))3\r")
-    shell.expect(USER_PROMPT)
+    shell.settle("program")
     shell.send(BACKSLASH)
     shell.expect(LOST)
     shell.prompt()
@@ -275,7 +267,7 @@ def test_stacks_of_tasks_that_wait(shell):
 
 def test_ports_of_a_session(shell):
     shell.send("sh\r")
-    shell.expect(USER_PROMPT)
+    shell.settle("program")
     shell.send(BACKSLASH)
     shell.expect(LOST)
     shell.prompt()
@@ -295,7 +287,7 @@ def test_tab_in_a_session(shell):
     """Commands come first, from all of PATH, then files; after cd directories,
     and a file after a redirection."""
     shell.send("sh\r")
-    shell.expect(r"\$ \Z")
+    shell.settle("program")
     for keys, line in (("ini\t", "init "), ("ls; up\t", "ls; uptime "),
                        ("cat /etc/mo\t", "cat /etc/motd "),
                        ("cat </etc/mo\t", "cat </etc/motd "),
@@ -303,7 +295,7 @@ def test_tab_in_a_session(shell):
         shell.send(keys)
         shell.expect(re.escape(line))
         shell.send("\x15\r")
-        shell.expect(r"\$ \Z")
+        shell.settle("program")
     shell.send("exit\r")
     shell.prompt()
 
@@ -334,11 +326,11 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     said = shell.prompt()
     assert "no /tmp/x;" in said and "PID" not in said, said
     shell.send("sh\r")
-    shell.expect(r"\$ \Z")
+    shell.settle("program")
     shell.send("cd /tmp; echo x\t\t\r")
-    assert re.search(r"\nx\r*\n", shell.expect(r"\n[^\n]*\$ \Z"))
+    assert re.search(r"\nx\r*\n", shell.settle("program"))
     shell.send("ls; /tmp/x* 1 & ps\r")
-    said = shell.expect(r"\n[^\n]*\$ \Z")
+    said = shell.settle("program")
     shown = re.sub(r"[^ -~]", "?", name)
     assert said.count(shown) >= 2, said
     assert name == shown or name not in said, said
@@ -346,7 +338,7 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
                  "file x*", "df x*", "head -n 0 x* x*", "grep -c ELF x* x*",
                  "umount x*", "cd x*"):
         shell.send(f"{line}\r")
-        said = shell.expect(r"\n[^\n]*\$ \Z").partition("\n")[2]
+        said = shell.settle("program").partition("\n")[2]
         assert shown in said, (line, said)
         assert name == shown or name not in said, (line, said)
 

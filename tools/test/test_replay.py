@@ -16,7 +16,7 @@ import sys
 import pytest
 
 from conftest import ROOT, sanitized, tiers
-from tools.run import qemu, records, terminal
+from tools.run import qemu, records, terminal, watchdog
 from tools.test import transcript
 from tools.test.planted import marked, seen
 
@@ -46,10 +46,10 @@ def tool(kernel, folder, what, *arguments, typed="", **settings):
     """Runs tools/run/replay.py."""
     clean = {k: v for k, v in os.environ.items()
              if k not in ("CMD", "APPEND", "MEM", "BUDGET")}
-    return subprocess.run(
+    return watchdog.run(
         [sys.executable, "-m", "tools.run.replay", "--folder", str(folder),
-         what, str(kernel), *arguments], cwd=ROOT, text=True, check=False,
-        input=typed, timeout=qemu.LAST_RESORT, stdout=subprocess.PIPE,
+         what, str(kernel), *arguments], cwd=ROOT, text=True,
+        input=typed, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**clean, **settings})
 
 
@@ -304,10 +304,10 @@ def test_no_error_no_culprit(kernel, tmp_path):
 
 
 def test_a_qemu_that_hangs_is_ended(kernel, folder):
-    said = gdb(kernel, folder, "python reverse.PATIENCE = 0", "slab culprit",
+    said = gdb(kernel, folder, "python reverse._patience = 0", "slab culprit",
                "slate when")
-    assert re.match(r"slab culprit: .*: QEMU did not respond in 0 s and was "
-                    r"ended; `make replay` opens the recording again\n",
+    assert re.match(r"slab culprit: .*: watchdog: QEMU did not respond in 0 s "
+                    r"and was ended; `make replay` opens the recording again\n",
                     said["slab culprit"]), said
     assert said["slate when"].startswith("slate when: no target")
 

@@ -11,7 +11,7 @@ import pexpect
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import qemu
+from tools.run import qemu, watchdog
 
 LEAVE = "\x01x"  # Ctrl-A X
 
@@ -30,7 +30,7 @@ def make(kernel):
         child = pexpect.spawn(
             "make", ["--no-print-directory", f"BUILD={BUILD}",
                      *sum((["-o", str(p)] for p in BUILT), []), *arguments],
-            cwd=str(ROOT), encoding="latin-1", timeout=qemu.SILENCE,
+            cwd=str(ROOT), encoding="latin-1", timeout=watchdog.SECONDS,
             env={k: v for k, v in os.environ.items()
                  if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAKEFLAGS")})
         children.append(child)
@@ -104,11 +104,10 @@ def test_debug_server_waits_for_a_gdb(make):
     child = make("debug-server")
     child.expect(r"target remote (\S+)'")
     stub = child.match.group(1)
-    done = subprocess.run(
+    done = watchdog.run(
         ["gdb", "-nx", "-q", "--batch", "-ex", f"target remote {stub}",
          "-ex", "hbreak kmain", "-ex", "continue", "-ex", "detach",
-         str(BUILD / "slate-workshop.elf")], text=True, capture_output=True,
-        check=False, timeout=qemu.SILENCE)
+         str(BUILD / "slate-workshop.elf")], text=True, capture_output=True)
     assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
     child.expect_exact("slate> ")
     child.send(LEAVE)
@@ -161,10 +160,9 @@ def test_triple_fault_is_told_from_power_off(crasher):
 
 
 def test_runner_reports_a_triple_fault(crasher):
-    done = subprocess.run(
+    done = watchdog.run(
         [sys.executable, "-m", "tools.run.run", str(crasher)], cwd=ROOT,
-        text=True, stdin=subprocess.DEVNULL, capture_output=True, check=False,
-        timeout=qemu.SILENCE)
+        text=True, capture_output=True)
     assert done.returncode == 1
     assert "Triple fault" in done.stderr
 

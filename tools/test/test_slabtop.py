@@ -66,7 +66,7 @@ def test_on_the_serial_line(boot):
     while names(screen)[0] == first:
         screen, text = next_screen(machine)
     machine.send("q")
-    machine.expect(r"\x1b\[\?1049lslate> \Z")
+    assert machine.prompt().endswith("\x1b[?1049lslate> ")
     assert machine.transcript.count(CLEAR) == 1  # or it would flicker
 
 
@@ -89,7 +89,7 @@ def test_on_the_display(boot):
     machine.keys("n")
     machine.wait_screen(r"^file ")
     machine.keys("q")
-    machine.expect(r"\x1b\[\?1049lslate> \Z")
+    assert machine.prompt().endswith("\x1b[?1049lslate> ")
     lines = machine.screen()
     last = max(i for i, line in enumerate(before) if line.strip())
     assert lines[:last] == before[:last]
