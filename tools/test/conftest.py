@@ -68,6 +68,16 @@ def product(name, target):
     return path
 
 
+@pytest.fixture(scope="module")
+def shared_path(request, tmp_path_factory):
+    """A folder for all tests of a file, kept after them if one has failed."""
+    folder = tmp_path_factory.mktemp(request.path.stem)
+    failed = request.session.testsfailed
+    yield folder
+    if request.session.testsfailed == failed:
+        shutil.rmtree(folder)
+
+
 @pytest.fixture
 def in_memory():
     """A folder for images that are written thousands of times: in memory, if

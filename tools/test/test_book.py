@@ -153,11 +153,11 @@ def test_dead_links_are_seen(tmp_path):
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory):
+def site(shared_path):
     """Builds the site; mkdocs is strict, and hooks.py fails it with errors."""
     tool = ROOT / ".venv/book/bin/mkdocs"
     assert tool.exists(), "`make book` once makes .venv/book"
-    folder = tmp_path_factory.mktemp("book") / "site"
+    folder = shared_path / "site"
     done = subprocess.run([tool, "build", "-q", "-f", "tools/book/mkdocs.yml",
                            "-d", folder], cwd=ROOT, check=False,
                           capture_output=True, text=True)

@@ -16,13 +16,12 @@ pytestmark = pytest.mark.plain
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
+def tree(shared_path):
     """A built copy of the tree."""
-    copy = tmp_path_factory.mktemp("tree")
-    copy_tree(copy)
-    done = make(copy, "-j2", "kernel")
+    copy_tree(shared_path)
+    done = make(shared_path, "-j2", "kernel")
     assert done.returncode == 0, done.stdout + done.stderr
-    return copy
+    return shared_path
 
 
 def make(tree, *arguments):

@@ -25,11 +25,10 @@ NEAR = 4  # functions of the stack
 
 
 @pytest.fixture(scope="module")
-def tree(tmp_path_factory):
+def tree(shared_path):
     """A built copy of the tree."""
-    copy = tmp_path_factory.mktemp("tree")
-    copy_tree(copy)
-    return copy
+    copy_tree(shared_path)
+    return shared_path
 
 
 def run(tree, *command, **settings):

@@ -12,9 +12,9 @@ BIG = bytes(i * 7 % 251 for i in range(300_000))
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory):
+def folder(shared_path):
     """The files that the disk has from the beginning."""
-    source = tmp_path_factory.mktemp("source")
+    source = shared_path / "source"
     (source / "deep" / "er").mkdir(parents=True)
     (source / "deep" / "er" / "big").write_bytes(BIG)
     (source / "hello").write_text("written by mke2fs\n")
@@ -22,9 +22,9 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def machine(kernel, folder, tmp_path_factory):
+def machine(kernel, folder, shared_path):
     """A machine with an ext2 disk, mounted on /disk, and one of zeroes."""
-    images = [tmp_path_factory.mktemp("disks") / name for name in "ab"]
+    images = [shared_path / name for name in "ab"]
     disk.make(images[0], 16, folder)
     disk.blank(images[1], 1)
     with qemu.Machine(kernel, disks=images) as m:

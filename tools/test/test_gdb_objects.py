@@ -182,8 +182,8 @@ def breaking():
 
 
 @pytest.fixture(scope="module")
-def core_file(tmp_path_factory):
-    return tmp_path_factory.mktemp("gdb") / "core"
+def core_file(shared_path):
+    return shared_path / "core"
 
 
 @pytest.fixture(scope="module")

@@ -296,12 +296,11 @@ LOSE = ["slab walk alloc box -n 2", "slab refs $obj",
 
 
 @pytest.fixture(scope="module")
-def examples(helps, tmp_path_factory):
+def examples(helps, shared_path):
     """{command: its example}, with a file of ours."""
     found = {name: re.search(r"^Example: (.*)$", helps[f"help slab {name}"],
                              re.M)[1] for name in COMMANDS}
-    file = tmp_path_factory.mktemp("slab") / "heap.json"
-    found["snapshot"] = f"slab snapshot {file}"
+    found["snapshot"] = f"slab snapshot {shared_path / 'heap.json'}"
     return found
 
 

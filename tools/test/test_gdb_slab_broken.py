@@ -15,11 +15,10 @@ WORKLOAD = BOX + "run ls;"
 
 
 @pytest.fixture(scope="module")
-def work(request, kernel, tmp_path_factory):
-    core = tmp_path_factory.mktemp("core") / "core"
+def work(request, kernel, shared_path):
     yield from side_by_side(request, {
         "broken": (run_broken, kernel), "stopped": (run_stopped, kernel),
-        "dead": (run_dead, kernel, core)})
+        "dead": (run_dead, kernel, shared_path / "core")})
 
 
 broken, stopped, dead = map(result_of, ("broken", "stopped", "dead"))

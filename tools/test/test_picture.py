@@ -40,11 +40,10 @@ def stats():
 
 
 @pytest.fixture(scope="module")
-def drawn(stats, tmp_path_factory):
+def drawn(stats, shared_path):
     """The files that are made from the recorded statistics."""
-    folder = tmp_path_factory.mktemp("picture")
-    picture.draw(stats, folder, "echo <&>", each=0)
-    return {p.name: p.read_text() for p in folder.iterdir()}
+    picture.draw(stats, shared_path, "echo <&>", each=0)
+    return {p.name: p.read_text() for p in shared_path.iterdir()}
 
 
 # ---- what is drawn ---------------------------------------------------------

@@ -67,15 +67,14 @@ def gdb(kernel, folder, *commands):
 # ---- a run, again and again -------------------------------------------------
 
 @pytest.fixture(scope="module")
-def folder(kernel, tmp_path_factory):
+def folder(kernel, shared_path):
     """A recording: programs, and then a bug that ends it with a panic."""
-    path = tmp_path_factory.mktemp("record")
-    done = tool(kernel, path, "record",
+    done = tool(kernel, shared_path, "record",
                 CMD="run sh -c 'echo hello > /tmp/x'; run cat /tmp/x; "
                     f"{RECORDED}; ps")
     assert done.returncode == 0, done.stdout
     assert "recorded: " in done.stdout, done.stdout
-    return path
+    return shared_path
 
 
 @pytest.fixture(scope="module")

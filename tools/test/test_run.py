@@ -144,13 +144,12 @@ end:
 
 
 @pytest.fixture(scope="module")
-def crasher(tmp_path_factory):
+def crasher(shared_path):
     """The smallest multiboot kernel that falls into a triple fault."""
-    folder = tmp_path_factory.mktemp("crash")
-    (folder / "crash.asm").write_text(CRASH)
+    (shared_path / "crash.asm").write_text(CRASH)
     subprocess.run(["nasm", "-f", "bin", "-o", "crash.elf", "crash.asm"],
-                   cwd=folder, check=True)
-    return folder / "crash.elf"
+                   cwd=shared_path, check=True)
+    return shared_path / "crash.elf"
 
 
 def test_triple_fault_is_told_from_power_off(crasher):

@@ -81,12 +81,11 @@ OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
 
 
 @pytest.fixture(scope="module")
-def offline(tmp_path_factory):
+def offline(shared_path):
     """A copy of the tree after a set-up that reached no package index, and
     what the set-up printed."""
-    tree = tmp_path_factory.mktemp("tree")
-    copy_tree(tree)
-    return tree, run("tools/setup", cwd=tree, **OFFLINE)
+    copy_tree(shared_path)
+    return shared_path, run("tools/setup", cwd=shared_path, **OFFLINE)
 
 
 @pytest.mark.long
