@@ -40,7 +40,7 @@ QEMU = os.environ.get("QEMU", "qemu-system-i386")
 LOOK_EVERY = 0.5
 LOOK_FOR_EVENT = 0.002
 
-# How often Machine.poll() asks.
+# How often Machine.until() asks.
 TRIES = 3000
 
 
@@ -578,20 +578,15 @@ class Machine:
         text = self.prompt()
         return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
 
-    def poll(self, ask, true=bool):
-        """Asks again and again until the answer is `true`; returns it."""
-        for _ in range(TRIES):
-            answer = ask()
-            if true(answer):
-                return answer
-            time.sleep(0.02)
-        self._fail(f"asked {TRIES} times; the last answer: {answer!r}")
-
     def until(self, line, pattern):
         """Types a command again and again until its output has a match of
         `pattern`; returns that output."""
-        return self.poll(lambda: self.command(line),
-                         lambda text: re.search(pattern, text, re.M))
+        for _ in range(TRIES):
+            text = self.command(line)
+            if re.search(pattern, text, re.M):
+                return text
+            time.sleep(watchdog.PAUSE)
+        self._fail(f"{line}: no {pattern!r} in {TRIES} answers")
 
     def kill(self, whom):
         """Kills a program or a group of the kernel's shell; returns the report

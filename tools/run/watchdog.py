@@ -9,15 +9,16 @@ import os
 import shlex
 import signal
 import subprocess
+import time
 
 SECONDS = 1800
+PAUSE = 0.02
 
 
 class Watchdog(Exception):
-    def __init__(self, argv):
-        super().__init__(
-            f"watchdog: {shlex.join(map(str, argv))} still ran after "
-            f"{SECONDS} s of the host; this says nothing about what was tested")
+    def __init__(self, what):
+        super().__init__(f"watchdog: {what} after {SECONDS} s of the host; "
+                         "this says nothing about what was tested")
 
 
 def run(argv, input=None, capture_output=False, **options):
@@ -33,6 +34,17 @@ def run(argv, input=None, capture_output=False, **options):
         except BaseException as error:
             os.killpg(process.pid, signal.SIGKILL)
             if isinstance(error, subprocess.TimeoutExpired):
-                raise Watchdog(argv) from None
+                raise Watchdog(f"{shlex.join(map(str, argv))} still ran") \
+                    from None
             raise
     return subprocess.CompletedProcess(argv, process.returncode, *output)
+
+
+def poll(ask, true=bool):
+    """Asks again and again until the answer is `true`; returns it."""
+    end = time.monotonic() + SECONDS
+    while not true(answer := ask()):
+        if time.monotonic() > end:
+            raise Watchdog(f"the answer is still {answer!r}")
+        time.sleep(PAUSE)
+    return answer

@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import qemu
+from tools.run import watchdog
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
@@ -23,7 +23,7 @@ def results():
     assert ACPITEST.exists(), f"{ACPITEST} does not exist: make test-host"
     done = subprocess.run([str(ACPITEST)], cwd=ROOT, text=True, check=False,
                           errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=qemu.LAST_RESORT)
+                          stderr=subprocess.STDOUT, timeout=watchdog.SECONDS)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 
 

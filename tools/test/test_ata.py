@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import qemu
+from tools.run import watchdog
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
@@ -32,7 +32,7 @@ def results():
     done = subprocess.run(
         [str(ATATEST)], cwd=ROOT, text=True, check=False, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=qemu.LAST_RESORT,
+        timeout=watchdog.SECONDS,
         env={"ASAN_OPTIONS": "detect_leaks=0",
              "CMOCKA_MESSAGE_OUTPUT": "TAP"})
     return tap.parse(done.stdout, notes_first=False), done.stdout

@@ -226,8 +226,8 @@ def test_a_driver_dies_and_another_goes_on(outside):
     for said in ("uart: killed by signal 9 (KILL)\r\n",
                  "serial: read: the other end is closed\r\n"):
         # before a prompt, or after it
-        machine.poll(lambda: machine.command("run sleep 0.01"),
-                     lambda _: said in machine.transcript)
+        watchdog.poll(lambda: machine.command("run sleep 0.01"),
+                      lambda _: said in machine.transcript)
     start(machine, "uart")
     machine.command("run serial echo again")
     assert outside.receive(6) == b"again\n"

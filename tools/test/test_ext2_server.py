@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from tools.run import disk, qemu
+from tools.run import disk, qemu, watchdog
 
 BIG = bytes(i * 7 % 251 for i in range(300_000))
 
@@ -47,7 +47,8 @@ def start_ata(m):
     def servers():
         m.command("run -b -s ata; run sleep 0.3")
         return m.command("servers")
-    m.poll(servers, lambda text: re.search(r"^ata +\d+ running", text, re.M))
+    watchdog.poll(servers, lambda text: re.search(r"^ata +\d+ running", text,
+                                                  re.M))
 
 
 def wait_for(m, state, path="/disk"):

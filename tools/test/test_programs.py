@@ -11,7 +11,7 @@ import pytest
 from conftest import memory, tiers
 from heap import is_error
 from tools.test import fuzz
-from tools.run import qemu
+from tools.run import qemu, watchdog
 
 LOST = r"has lost the console[^\n]*\n"
 BACKSLASH = "\x1c"
@@ -136,13 +136,13 @@ def test_kill_by_pid_and_by_group(shell):
 
 def wait_for(machine, names):
     """Until just these programs exist."""
-    machine.poll(lambda: set(programs(machine)), lambda now: now == names)
+    watchdog.poll(lambda: set(programs(machine)), lambda now: now == names)
 
 
 def wait_in_use(machine, objects):
     """Until just these objects are in use: the last ones of a task are freed
     after it has left the list of tasks."""
-    machine.poll(lambda: in_use(machine), lambda now: now == objects)
+    watchdog.poll(lambda: in_use(machine), lambda now: now == objects)
 
 
 # ---- the console -----------------------------------------------------------

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import qemu
+from tools.run import watchdog
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
@@ -23,7 +23,7 @@ def results():
     done = subprocess.run(
         [str(WAKETEST)], cwd=ROOT, text=True, check=False, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=qemu.LAST_RESORT)
+        timeout=watchdog.SECONDS)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 
 
