@@ -142,7 +142,7 @@ $(DEPS):
 # Options that choose tests by marks (tools/test/pytest.ini). Without them those
 # of `make test`; on another kernel only tests that depend on it; all of a file.
 OTHER := $(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)
-QUICK := $(if $(OTHER),-m 'not long and not soak and not plain')
+QUICK := $(if $(OTHER),-m 'not long and not sample and not soak and not plain')
 EVERY := -m ''
 
 # What the tests need, built by all processors.
@@ -150,7 +150,7 @@ TESTED  := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST))
 ALL_CPU  = $(if $(findstring jobserver,$(MAKEFLAGS)),,\
              -j$$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: test test-all test-times tested
+.PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
 	@:
 
@@ -159,12 +159,22 @@ test: | $(DEPS)                   ## three minutes; DEBUG=1, SANITIZE=1 or
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
-test-all: $(BOOK_ENV)/done $(MUTANTS) | $(DEPS) ## what `make test` leaves
-                                  ## out; half an hour
+test-kernels: $(WORKSHOP_KERNEL) | $(DEPS) ## the suites on kernels of other
+                                  ## builds; three minutes
+	@$(PYTEST) -m sample $(ABREAST) tools/test/test_kernels.py
+
+test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 	@$(MAKE) --no-print-directory $(ALL_CPU) tested
+	@$(PYTEST) -m sample $(ABREAST) --ignore=tools/test/test_kernels.py \
+	    tools/test
+
+test-all: $(BOOK_ENV)/done $(MUTANTS) | $(DEPS) ## what `make test` leaves
+                                  ## out; up to an hour
+	@$(MAKE) --no-print-directory test-kernels
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
-	@$(PYTEST) $(ABREAST) -m 'long and not soak' tools/test
+	@$(PYTEST) $(ABREAST) -m '(long or sample) and not soak' \
+	    --ignore=tools/test/test_kernels.py tools/test
 
 test-times: | $(DEPS)             ## processor seconds of each test, as of the
                                   ## last runs of these two

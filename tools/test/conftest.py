@@ -20,13 +20,15 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
-# When a test runs (docs/testing.md): without a mark in `make test`, with `long`
-# in `make test-all`, with `soak` in a target of its own, for hours.
-long, soak = pytest.mark.long, pytest.mark.soak
+# When a test runs (docs/testing.md): without a mark in `make test`, with
+# `sample` in `make test-samples`, with `long` in `make test-all`, as those,
+# with `soak` in a target of its own, for hours.
+sample, long, soak = pytest.mark.sample, pytest.mark.long, pytest.mark.soak
 
 # The longest files begin first, so that others run beside them to the end.
-LONGEST = ("test_labs", "test_sanitize", "test_grade", "test_bugs",
-           "test_replay", "test_failures", "test_transcripts", "test_host")
+LONGEST = ("test_labs", "test_sanitize", "test_kernels", "test_grade",
+           "test_bugs", "test_replay", "test_failures", "test_transcripts",
+           "test_host")
 
 
 def copy_tree(folder):
@@ -40,12 +42,14 @@ def copy_tree(folder):
         copies.copy_products(BUILD, folder)
 
 
-def tiers(test, test_all=(), soaks=()):
-    """Parameters for `make test`, more for `make test-all`, and the rest."""
+def tiers(test, test_all=(), soaks=(), samples=()):
+    """Parameters for `make test`, more for `make test-all` and, of these, for
+    `make test-samples`, and the rest."""
     def marked(values, mark):
         return (pytest.param(*(v if isinstance(v, tuple) else (v,)), marks=mark)
                 for v in values)
-    return [*test, *marked(test_all, long), *marked(soaks, soak)]
+    return [*test, *marked(samples, sample), *marked(test_all, long),
+            *marked(soaks, soak)]
 
 
 @pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
@@ -142,9 +146,10 @@ def kernel(request):
     return product("slate.elf", "kernel")
 
 
-def _several_processors(folder, *settings):
-    """The workshop kernel of such a build. Files of tests that run beside each
-    other build it one after the other."""
+def other_kernel(folder, *settings):
+    """The workshop kernel of a build with these settings of make, in the folder
+    where `make` has it. Files of tests that run beside each other build it one
+    after the other."""
     there = (BUILD / folder).relative_to(ROOT)
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
@@ -152,7 +157,7 @@ def _several_processors(folder, *settings):
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
-            ["make", "--no-print-directory", "-j2", "SMP=1", *settings,
+            ["make", "--no-print-directory", "-j2", *settings,
              f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
             check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -162,12 +167,12 @@ def _several_processors(folder, *settings):
 @pytest.fixture(scope="session")
 def smp():
     """The workshop kernel for several processors."""
-    return _several_processors("smp")
+    return other_kernel("smp", "SMP=1")
 
 
 @pytest.fixture(scope="session")
 def smp_debug():
-    return _several_processors("smp-debug", "DEBUG=1")
+    return other_kernel("smp-debug", "SMP=1", "DEBUG=1")
 
 
 @pytest.fixture(scope="session")

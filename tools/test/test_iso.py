@@ -3,8 +3,8 @@ a USB stick is to a BIOS."""
 
 import pytest
 
-from conftest import tiers
-
+from conftest import sample, tiers
+from tools.run import watchdog
 
 pytestmark = pytest.mark.spread
 
@@ -25,3 +25,16 @@ def test_iso_boots(boot, iso, how):
     machine.send("poweroff\r")
     machine.wait()
     assert machine.events("poweroff")
+
+
+@sample
+def test_a_reboot_boots_again(boot, iso):
+    machine = boot(boot=["-cdrom", str(iso), "-boot", "d"],
+                   extra=["-action", "reboot=reset"])
+    machine.prompt()
+    machine.send("reboot\r")
+
+    def prompts():
+        machine.receive(0)
+        return machine.events("prompt")
+    watchdog.poll(prompts, lambda found: len(found) == 2)

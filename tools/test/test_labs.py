@@ -4,17 +4,19 @@ its points, and each wrong solution loses the points that its patch names.
 
 Each lab has a bench: the tree that `make lab` writes, beside what is built
 already, so that only what is cut and put back is compiled. `make test` proves
-one lab, `make test-all` all of them; `make test-labs LAB=n` proves lab n.
+one lab, `make test-samples` two wrong solutions of each other one, and
+`make test-all` all of all labs; `make test-labs LAB=n` proves lab n.
 """
 
 import os
 import re
 import shutil
 import subprocess
+from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, long, product, sanitized
+from conftest import BUILD, ROOT, long, product, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, workshop
@@ -36,15 +38,21 @@ def wanted():
 LABS = wanted()
 
 
-def params(*rows):
+def params(*rows, samples=0):
     """Parameters of proofs: (lab, ...), those of one lab on one worker. The
-    first two of QUICKEST are for each `make test`."""
-    first = [row for row in rows if row[0].number == QUICKEST][:2]
-    return [pytest.param(*row, id="-".join([row[0].folder.name[:2],
-                                            *map(str, row[1:])]),
-                         marks=[pytest.mark.xdist_group(row[0].folder.name)] +
-                         [long] * (row not in first))
-            for row in rows]
+    first two of QUICKEST are for each `make test`, the first `samples` of each
+    other lab are samples."""
+    done = Counter()
+    for row in rows:
+        number, done[row[0].number] = done[row[0].number], \
+            done[row[0].number] + 1
+        quick = row[0].number == QUICKEST
+        tier = [] if quick and number < 2 else \
+            [sample if not quick and number < samples else long]
+        yield pytest.param(*row, id="-".join([row[0].folder.name[:2],
+                                              *map(str, row[1:])]),
+                           marks=[pytest.mark.xdist_group(row[0].folder.name),
+                                  *tier])
 
 
 each_lab = pytest.mark.parametrize("lab", [
@@ -259,7 +267,7 @@ def patched(lab, patch, folder):
 
 @pytest.mark.parametrize("lab, patch", params(
     *((lab, path.stem) for lab in LABS
-      for path in wrong(lab))))
+      for path in wrong(lab)), samples=2))
 def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     """No other points are lost, except that questions about experiments on
     the submission's own kernel may have other answers on a wrong kernel."""

@@ -23,9 +23,9 @@ def run(*argv):
 
 
 def rows():
-    """(names offered, run that CI makes, where) of the book's table."""
+    """(names offered, run that tests them, where) of the book's table."""
     text = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
-    table = text.split("| offered | CI runs it in | where |\n")[1]
+    table = text.split("| offered | tested by | where |\n")[1]
     for line in table.split("\n\n", 1)[0].splitlines()[1:]:
         offered, runs, where = line.strip("| ").split(" | ")
         yield re.findall(r"`([\w-]+)(?:=\w+)?`", offered), runs, where
@@ -49,8 +49,10 @@ def collected(marks):
 
 @pytest.mark.long
 def test_each_place_of_the_table_has_a_test_in_that_run():
-    """If the run is `make test`, a test without the mark `long`."""
-    there = {"`make test`": collected("not long and not soak"),
+    """If the run is `make test`, a test without a mark of others."""
+    there = {"`make test`": collected("not long and not sample and not soak"),
+             "`make test-kernels`": {"test_kernels.py"},
+             "`make test-samples`": collected("sample"),
              "`make test-all`": collected("not soak")}
     for _, runs, where in rows():
         files = set(re.findall(r"`(\w+\.py)`", where))

@@ -11,7 +11,7 @@ from conftest import BUILD, ROOT, tiers
 pytestmark = pytest.mark.plain
 
 MMRACES = BUILD / "races" / "mmraces"
-SEEDS = tiers([(1, 10)], [(1_000, 300)])
+SEEDS = tiers([(1, 10)], [(1_000, 300)], samples=[(500, 30)])
 
 
 def mmraces(*arguments):

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from conftest import BUILD, long
-from test_smp import PANIC_PROMPT, WORK
+from test_smp import PANIC_PROMPT
 from tools.run import gdb, qemu
 
 pytestmark = [long, pytest.mark.plain]
@@ -133,15 +133,6 @@ def test_the_clock_goes_on(smp):
     """The 8259 still interrupts the first processor."""
     done = run(smp, 4, "run sleep 1", "uptime")
     assert re.search(r"up 0:00:01\.\d\d", done.text), done.explain()
-
-
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_suites_and_programs_with_others_started(request, kernel):
-    done = run(request.getfixturevalue(kernel), 4, *WORK[:-1], budget=100_000)
-    assert done.named["tests"][0]["failed"] == 0, done.explain()
-    assert done.named["user-tests"][0]["failed"] == 0, done.explain()
-    assert [e["exit"] or e["signal"] for e in done.named["run"]] == [0] * 3
-    assert "every invariant holds" in done.text
 
 
 # ---- panics ----------------------------------------------------------------
