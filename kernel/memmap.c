@@ -4,7 +4,7 @@
  * After the kernel's image come its page tables, the page array and the table
  * of pids, whose sizes depend on the size of memory:
  *
- *     1 MiB      image_end
+ *     1 MiB      image_end      BUDDY_ALIGN
  *       | image    | page tables | page array | pids | free ...
  *
  * Multiboot 1, section 3.3, describes the map. It is read defensively: some
@@ -190,11 +190,12 @@ void memmap_init(const struct multiboot_info *info)
     size_t bytes;
     paddr_t tables;
     paddr_t array;
+    paddr_t pids;
     uint64_t need;
 
     read_map(info);
     frames = frames_to_manage();
-    bytes = paging_bytes(frames) + page_array_bytes(frames) +
+    bytes = paging_bytes(frames) + BUDDY_ALIGN + page_array_bytes(frames) +
             task_pids_bytes(frames);
     tables = memmap_space(regions, region_count, image, bytes);
     need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
@@ -202,10 +203,12 @@ void memmap_init(const struct multiboot_info *info)
         need += initrd.region_end - initrd.region_start;
     if (tables == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
         too_little(need);
-    array = tables + paging_bytes(frames);
+    array = ROUND_UP(tables + paging_bytes(frames), BUDDY_ALIGN);
+    pids = array + page_array_bytes(frames);
     paging_init(frames, direct(tables));
     page_init(direct(array), frames, regions, region_count,
-              (paddr_t)image_start - KERNEL_BASE, tables + bytes);
-    task_set_pids(direct(array + page_array_bytes(frames)), frames);
+              (paddr_t)image_start - KERNEL_BASE,
+              pids + task_pids_bytes(frames));
+    task_set_pids(direct(pids), frames);
     buddy_init();
 }

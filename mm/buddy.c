@@ -13,6 +13,9 @@
  *
  * Only the first frame of a block has its state and order. All others are
  * PAGE_TAIL, so a free of a wrong address is detected.
+ *
+ * The loops that halve and join blocks are unrolled: the order is then a
+ * constant in each step, and so are the tag, the list and the distance.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy_impl.h"
@@ -32,12 +35,16 @@ static inline void block_link(struct page *p, unsigned order)
 
 /* Halves the block at `p` from order `from` to order `to`; the right halves go
  * to their free lists. */
-static void block_split(struct page *p, unsigned from, unsigned to)
+static inline void block_split(struct page *p, unsigned from, unsigned to)
 {
     buddy_zone.zone_splits += from - to;
-    while (from > to) {
-        from--;
-        block_link(p + ((size_t)1 << from), from);
+#pragma GCC unroll 10
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++) {
+        if (k < to)
+            continue;
+        if (k == from)
+            break;
+        block_link(p + ((size_t)1 << k), k);
     }
 }
 
@@ -55,15 +62,15 @@ static inline struct page *block_take(struct list *head, unsigned order)
 
 /* A block of `order`, or NULL: the first of the smallest order that has any,
  * halved until it fits. */
-static struct page *block_take_any(unsigned order)
+static inline struct page *block_take_any(unsigned order)
 {
-    struct page *p;
+    struct list *lists = buddy_zone.zone_list;
 
-    for (unsigned k = order; k <= BUDDY_MAX_ORDER; k++)
-        if (!list_empty(&buddy_zone.zone_list[k])) {
-            p = block_take(&buddy_zone.zone_list[k], order);
-            if (k != order)
-                block_split(p, k, order);
+    for (struct list *l = &lists[order]; l < &lists[BUDDY_ORDERS]; l++)
+        if (!list_empty(l)) {
+            struct page *p = block_take(l, order);
+
+            block_split(p, (unsigned)(l - lists), order);
             return p;
         }
     return NULL;
@@ -82,15 +89,24 @@ static inline bool can_merge(struct page *p, unsigned order)
  * puts the result on its list. */
 static void block_join(struct page *p, unsigned order)
 {
-    for (; can_merge(p, order); order++) {
-        struct page *buddy = buddy_of(p, order);
+    unsigned joined = order;
 
+    p->page_tag = TAG_TAIL;
+#pragma GCC unroll 10
+    for (unsigned k = 0; k < BUDDY_MAX_ORDER; k++) {
+        struct page *buddy = buddy_of(p, k);
+
+        if (k < order)
+            continue;
+        if (!can_merge(p, k))
+            break;
         list_remove(&buddy->page_link);
-        p->page_tag = buddy->page_tag = TAG_TAIL;
-        p = MIN(p, buddy);
-        buddy_zone.zone_merges++;
+        buddy->page_tag = TAG_TAIL;
+        p = (struct page *)((uintptr_t)p & (uintptr_t)buddy); /* the left */
+        joined = k + 1;
     }
-    block_link(p, order);
+    buddy_zone.zone_merges += joined - order;
+    block_link(p, joined);
 }
 
 /* ---- the public half ---------------------------------------------------- */
@@ -108,6 +124,37 @@ bool buddy_pressure(void)
     buddy_zone.zone_pressures++;
     mm_unlock(&buddy_zone.zone_lock);
     return buddy_zone.zone_reclaim() != 0;
+}
+
+/* Halves a larger block if there is none of `order`. Calls the pressure
+ * callback until there is a block or it releases nothing, and looks after each
+ * call: another task may have freed a block. */
+static __attribute__((noinline)) struct page *alloc_slow(unsigned order)
+{
+    struct page *p;
+
+    for (bool more = order <= BUDDY_MAX_ORDER;; more = buddy_pressure()) {
+        mm_lock(&buddy_zone.zone_lock);
+        p = block_take_any(order);
+        if (p == NULL && !more)
+            buddy_zone.zone_failures++;
+        mm_unlock(&buddy_zone.zone_lock);
+        if (p != NULL || !more)
+            return p;
+    }
+}
+
+struct page *buddy_alloc(unsigned order)
+{
+    struct page *p = NULL;
+
+    if (unlikely(order > BUDDY_MAX_ORDER))
+        return alloc_slow(BUDDY_ORDERS); /* which has no block */
+    mm_lock(&buddy_zone.zone_lock);
+    if (likely(!list_empty(&buddy_zone.zone_list[order])))
+        p = block_take(&buddy_zone.zone_list[order], order);
+    mm_unlock(&buddy_zone.zone_lock);
+    return likely(p != NULL) ? p : alloc_slow(order);
 }
 
 /*
@@ -143,47 +190,22 @@ static void run_trim(struct page *p, size_t pages, unsigned order)
     }
 }
 
-/* A run of `pages` in a block of `order`, which may be halved from a larger
- * one. Calls the pressure callback until there is a block or it releases
- * nothing, and looks after each call: another task may have freed a block. */
-static __attribute__((noinline)) struct page *alloc_slow(unsigned order,
-                                                         size_t pages)
-{
-    struct page *p;
-
-    for (bool more = order <= BUDDY_MAX_ORDER;; more = buddy_pressure()) {
-        mm_lock(&buddy_zone.zone_lock);
-        p = block_take_any(order);
-        if (p != NULL && pages != (size_t)1 << order) {
-            run_mark(p, pages);
-            run_trim(p, pages, order);
-        }
-        buddy_zone.zone_failures += p == NULL && !more;
-        mm_unlock(&buddy_zone.zone_lock);
-        if (p != NULL || !more)
-            return p;
-    }
-}
-
-struct page *buddy_alloc(unsigned order)
-{
-    struct page *p = NULL;
-
-    if (unlikely(order > BUDDY_MAX_ORDER))
-        return alloc_slow(order, 0);
-    mm_lock(&buddy_zone.zone_lock);
-    if (likely(!list_empty(&buddy_zone.zone_list[order])))
-        p = block_take(&buddy_zone.zone_list[order], order);
-    mm_unlock(&buddy_zone.zone_lock);
-    return likely(p != NULL) ? p : alloc_slow(order, (size_t)1 << order);
-}
-
 struct page *buddy_alloc_run(size_t pages)
 {
+    unsigned order;
+    struct page *p;
+
     if (pages == 0 || pages > BUDDY_MAX_PAGES)
         return NULL;
-    return alloc_slow(31u - (unsigned)__builtin_clz(2 * (unsigned)pages - 1),
-                      pages);
+    order = 31u - (unsigned)__builtin_clz(2 * (unsigned)pages - 1);
+    p = buddy_alloc(order);
+    if (p != NULL && pages != (size_t)1 << order) {
+        mm_lock(&buddy_zone.zone_lock);
+        run_mark(p, pages);
+        run_trim(p, pages, order);
+        mm_unlock(&buddy_zone.zone_lock);
+    }
+    return p;
 }
 
 /* NULL, or why this page cannot be freed at this order, judged by its tag. */

@@ -13,6 +13,9 @@
 #define BUDDY_MAX_ORDER (BUDDY_ORDERS - 1)
 #define BUDDY_MAX_PAGES (1u << BUDDY_MAX_ORDER)
 
+/* The page array's alignment: the entries of a largest block. */
+#define BUDDY_ALIGN (BUDDY_MAX_PAGES * sizeof(struct page))
+
 /* Makes free blocks of all usable frames of the page array. Boot only. */
 void buddy_init(void);
 

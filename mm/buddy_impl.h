@@ -25,11 +25,15 @@ extern struct buddy_zone buddy_zone;
  * be long, and every clock interrupt calls this. The caller holds zone_lock. */
 size_t buddy_count_free(void);
 
+_Static_assert((sizeof(struct page) & (sizeof(struct page) - 1)) == 0,
+               "buddies' entries differ in one bit");
+
 /* The buddy of the block at `p`: the block whose frame number differs in bit
- * `order` alone. */
+ * `order` alone. The page array is aligned, so the same is true of the
+ * addresses of their entries. */
 static inline struct page *buddy_of(struct page *p, unsigned order)
 {
-    return &page_array[page_index(p) ^ (size_t)1 << order];
+    return (struct page *)((uintptr_t)p ^ sizeof(struct page) << order);
 }
 
 static inline struct page *buddy_list_page(struct list *l)

@@ -69,6 +69,7 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end)
 {
+    MM_ASSERT((uintptr_t)array % BUDDY_ALIGN == 0);
     page_array = array;
     page_count = frames;
     unused = 0;

@@ -71,13 +71,13 @@ extern size_t page_count;
 size_t page_array_bytes(size_t frames);
 
 /*
- * Builds the array in `array` (page_array_bytes(frames) bytes, aligned) for
- * frames 0 … frames-1 from `n` regions in any order, overlapping or not: a
- * frame is usable if one usable region covers it wholly and no reserved one
- * touches it. Frames inside [kernel_start, kernel_end) become PAGE_KERNEL.
- * The rest is reserved. Frames below 1 MiB are never usable: boot loaders
- * disagree about them. buddy_init then makes blocks of usable frames. Boot
- * only.
+ * Builds the array in `array` (page_array_bytes(frames) bytes, aligned to
+ * BUDDY_ALIGN) for frames 0 … frames-1 from `n` regions in any order,
+ * overlapping or not: a frame is usable if one usable region covers it wholly
+ * and no reserved one touches it. Frames inside [kernel_start, kernel_end)
+ * become PAGE_KERNEL. The rest is reserved. Frames below 1 MiB are never
+ * usable: boot loaders disagree about them. buddy_init then makes blocks of
+ * usable frames. Boot only.
  */
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end);

@@ -129,6 +129,7 @@ KTEST(buddy, smallest_block_that_fits_is_taken)
         q = buddy_alloc(order);
         KT_EQ(stat_now().stat_splits - before.stat_splits, k - order);
         buddy_free(q, order);
+        KT_EQ(stat_now().stat_merges - before.stat_merges, k - order);
         check_same(&before);
         before = stat_now();
     }

@@ -128,8 +128,9 @@ struct machine {
 static void machine_make(struct machine *old, size_t frames,
                          const struct mem_region *regions, size_t n)
 {
-    *old = (struct machine){page_array, page_count, buddy_zone,
-                            malloc(page_array_bytes(frames))};
+    *old =
+        (struct machine){page_array, page_count, buddy_zone,
+                         aligned_alloc(BUDDY_ALIGN, page_array_bytes(frames))};
     memset(old->made, 0x5a, page_array_bytes(frames));
     page_init(old->made, frames, regions, n, MIB(1), MIB(1) + 0x1801);
     buddy_init();

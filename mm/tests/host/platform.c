@@ -334,15 +334,16 @@ static char *map_memory(size_t bytes)
     return from;
 }
 
-/* Memory whose last byte is before a page that cannot be accessed. */
-static void *map_before_guard(size_t bytes)
+/* Memory for a page array of so many bytes. The page after its last byte cannot
+ * be accessed. */
+static void *map_page_array(size_t bytes)
 {
-    size_t pages = PAGES_FOR(bytes);
-    char *from = map_memory((pages + 1) * PAGE_SIZE);
+    char *from = map_memory(BUDDY_ALIGN + bytes + PAGE_SIZE);
 
-    if (mprotect(from + pages * PAGE_SIZE, PAGE_SIZE, PROT_NONE) != 0)
+    from = (char *)ROUND_UP((uintptr_t)from, (uintptr_t)BUDDY_ALIGN);
+    if (mprotect(from + bytes, PAGE_SIZE, PROT_NONE) != 0)
         abort();
-    return from + pages * PAGE_SIZE - bytes;
+    return from;
 }
 
 #define ARENA_ALIGN MIB(16)
@@ -362,7 +363,7 @@ void host_start_pages(size_t frames)
     host_arena = (char *)ROUND_UP((uintptr_t)host_arena, ARENA_ALIGN);
     unmapped = calloc(frames, 1);
     arena_pages = frames;
-    page_init(map_before_guard(page_array_bytes(frames)), frames, regions,
+    page_init(map_page_array(page_array_bytes(frames)), frames, regions,
               ARRAY_SIZE(regions), MIB(1), MIB(1) + KIB(512));
     buddy_init();
 }

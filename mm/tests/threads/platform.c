@@ -197,7 +197,7 @@ void threads_start_pages(size_t frames)
         exit(1);
     }
     unmapped = calloc(frames, 1);
-    page_init(malloc(page_array_bytes(frames)), frames, &all, 1, MIB(1),
-              MIB(1) + KIB(512));
+    page_init(aligned_alloc(BUDDY_ALIGN, page_array_bytes(frames)), frames,
+              &all, 1, MIB(1), MIB(1) + KIB(512));
     buddy_init();
 }
