@@ -181,6 +181,7 @@ int file_sync(struct file *f)
 static int stat_inode(struct inode *inode, struct stat *out)
 {
     const struct fs_ops *ops = inode->inode_fs->fs_ops;
+    bool device = inode->inode_type == FILE_DEVICE;
     int error;
 
     inode_assert_locked(inode);
@@ -191,11 +192,12 @@ static int stat_inode(struct inode *inode, struct stat *out)
         .st_type = inode->inode_type,
         .st_nlink = inode->inode_nlink,
         .st_size = inode->inode_size,
-        .st_blocks = ops->fs_refresh != NULL
-                         ? inode->inode_blocks
-                         : ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE,
-        .st_device = inode->inode_device,
+        .st_device = device ? inode->inode_device : 0,
     };
+    if (ops->fs_refresh == NULL)
+        out->st_blocks = ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE;
+    else if (!device)
+        out->st_blocks = inode->inode_blocks;
     return error;
 }
 

@@ -140,12 +140,15 @@ struct inode {
     bool inode_sealed;   /* may not be opened for writing; see inode_seal */
     struct fs *inode_fs;
     uint32_t inode_number;
-    uint32_t inode_device; /* never changes */
     struct mutex inode_mutex;
     /* Guarded by inode_mutex: */
     uint32_t inode_size;
-    uint32_t inode_nlink;     /* 0: the file is freed with its last reference */
-    uint32_t inode_blocks;    /* 4 KiB units occupied, if there is fs_refresh */
+    uint32_t inode_nlink; /* 0: the file is freed with its last reference */
+    union {
+        uint32_t inode_device; /* FILE_DEVICE; never changes */
+        uint32_t inode_blocks; /* others: 4 KiB units occupied, if there is
+                                  fs_refresh */
+    };
     struct fs *inode_mounted; /* a file system covers this directory; set with
                                  mount_lock too, cleared with it alone */
     void *inode_data;         /* private to the file system */

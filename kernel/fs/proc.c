@@ -363,7 +363,6 @@ static int read_inode(struct inode *inode)
     inode->inode_type = root ? FILE_DIRECTORY : FILE_REGULAR;
     inode->inode_nlink = root ? 2 : 1;
     inode->inode_size = 0;
-    inode->inode_device = 0;
     inode->inode_data = NULL;
     return 0;
 }

@@ -284,8 +284,8 @@ static int ramfs_read_inode(struct inode *inode)
     inode->inode_type = node->node_type;
     inode->inode_size = node->node_size;
     inode->inode_nlink = node->node_nlink;
-    inode->inode_device =
-        node->node_type == FILE_DEVICE ? node->node_device : 0;
+    if (node->node_type == FILE_DEVICE)
+        inode->inode_device = node->node_device;
     return 0;
 }
 

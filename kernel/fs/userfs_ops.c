@@ -56,7 +56,8 @@ static void take_attr(struct inode *inode, const struct fs_attr *attr,
 {
     inode->inode_nlink = attr->attr_nlink;
     inode->inode_size = attr->attr_size;
-    inode->inode_blocks = attr->attr_blocks;
+    if (inode->inode_type != FILE_DEVICE)
+        inode->inode_blocks = attr->attr_blocks;
     set_mark(inode, servers << 1);
 }
 
@@ -74,7 +75,8 @@ static int userfs_read_inode(struct inode *inode)
         attr.attr_type != FILE_DIRECTORY)
         return -ENOTDIR;
     inode->inode_type = (uint8_t)attr.attr_type;
-    inode->inode_device = attr.attr_device;
+    if (inode->inode_type == FILE_DEVICE)
+        inode->inode_device = attr.attr_device;
     take_attr(inode, &attr, servers);
     return 0;
 }

@@ -314,6 +314,7 @@ KTEST(file, null_and_zero)
     file_stat(null, &st);
     KT_EQ(st.st_type, FILE_DEVICE);
     KT_EQ(st.st_device, DEVICE_NULL);
+    KT_EQ(st.st_blocks, 0);
     close(null);
     close(zero);
 }

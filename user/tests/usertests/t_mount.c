@@ -93,6 +93,7 @@ static void mount_contents(void)
     EQUAL(read(h, buf, 8), 5);
     EQUAL(memcmp(buf, "\0\0\0\0x", 5), 0);
     EQUAL(stat_of("m/hole").st_blocks, 2);
+    EQUAL(stat_of("m/hole").st_device, 0);
     EQUAL(ftruncate(h, 9000), 0);
     EQUAL(stat_of("m/hole").st_blocks, 3);
     EQUAL(close(h), 0);
