@@ -3,14 +3,17 @@
 # mm/ and its tests as a program of this machine, under the sanitizers.
 HOST_SRC    := $(wildcard mm/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
-                 $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c)
+                 $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c) \
+                 tools/test/budget.c
 HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
+# Loops count their iterations: what hangs uses up its budget of them.
+COUNTED     := -include tools/test/budget.h -Wno-dangling-else
 HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
-                 $(HOST_WARN)
+                 $(COUNTED) $(HOST_WARN)
 HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
 # No object depends on the number of a line, which a mutant may change.
-HOST_MUT    := -O1 -g0 -w -D__LINE__=0 -DCASE_CPU_SECONDS=2
+HOST_MUT    := -O1 -g0 -w -D__LINE__=0
 HOST_LIBS   := -lcmocka -lpthread -lm
 
 # $(call host,DIR,FLAGS): DIR/mmtest from objects under DIR.
@@ -52,9 +55,10 @@ RACES_MM    := $(wildcard mm/*.c mm/debug/*.c) mm/tests/races/planted.c
 RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
                  $(addprefix mm/tests/explore/,explore.c ops.c seeds.c \
                    steps.c) \
-                 $(addprefix mm/tests/races/,access.c main.c)
+                 $(addprefix mm/tests/races/,access.c main.c) \
+                 tools/test/budget.c
 RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
-                 -ffunction-sections -I. -Imm/tests/host $(HOST_WARN)
+                 -ffunction-sections -I. -Imm/tests/host $(COUNTED) $(HOST_WARN)
 MMRACES     := $(BUILD)/races/mmraces
 $(eval $(call stamp,$(BUILD)/races/flags,$$(HOSTCC) $$(RACES_FLAGS) \
     -fsanitize=thread))
@@ -74,7 +78,7 @@ MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 
 # The core of the ATA driver, with a drive that is a program.
 ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
-                  $(wildcard drivers/servers/ata/tests/*.c)
+                  $(wildcard drivers/servers/ata/tests/*.c) tools/test/budget.c
 $(eval $(call stamp,$(BUILD)/host/ata-objects,$$(ATA_TEST_SRC)))
 $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
     $(BUILD)/host/ata-objects
@@ -89,8 +93,9 @@ HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES)
 WAKES_POINT := kernel/task/sync.c kernel/fs/tty.c kernel/fs/tty_line.c \
                  drivers/console.c kernel/task/tests/wakes/test_wakes.c
 WAKES_SRC   := $(WAKES_POINT) $(addprefix kernel/task/tests/wakes/,\
-                 fibers.c host.c devices.c)
-WAKES_FLAGS := -std=gnu17 -g -O1 -Ikernel/task/tests/wakes -I. $(HOST_WARN)
+                 fibers.c host.c devices.c) tools/test/budget.c
+WAKES_FLAGS := -std=gnu17 -g -O1 -Ikernel/task/tests/wakes -I. $(COUNTED) \
+                 $(HOST_WARN)
 WAKETEST    := $(BUILD)/wakes/waketest
 $(eval $(call stamp,$(BUILD)/wakes/flags,$$(HOSTCC) $$(WAKES_FLAGS)))
 $(eval $(call stamp,$(BUILD)/wakes/objects,$$(WAKES_SRC)))
@@ -106,9 +111,10 @@ $(WAKETEST): $(WAKES_SRC:%.c=$(BUILD)/wakes/%.o) $(BUILD)/wakes/objects
 HOST_TEST += $(WAKETEST)
 
 # The firmware's tables, right, broken, and changed at random.
-ACPI_SRC := kernel/x86/acpi.c kernel/x86/tests/acpi/test_acpi.c
+ACPI_SRC := kernel/x86/acpi.c kernel/x86/tests/acpi/test_acpi.c \
+              tools/test/budget.c
 ACPITEST := $(BUILD)/acpi/acpitest
-$(ACPITEST): $(ACPI_SRC) $(wildcard kernel/x86/*.h)
+$(ACPITEST): $(ACPI_SRC) $(wildcard kernel/x86/*.h) tools/test/budget.h
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(HOST_CFLAGS) $(HOST_SAN) $(filter %.c,$^) -o $@
@@ -116,7 +122,7 @@ HOST_TEST += $(ACPITEST)
 
 # The core of the ext2 server, with a disk that is an image in memory.
 EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
-               $(wildcard user/servers/ext2/tests/*.c)
+               $(wildcard user/servers/ext2/tests/*.c) tools/test/budget.c
 EXT2_TOOL := $(BUILD)/host/ext2tool
 $(eval $(call stamp,$(BUILD)/host/ext2-objects,$$(EXT2_SRC)))
 $(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects

@@ -1,6 +1,7 @@
 """mm/ as a program of this machine, under the sanitizers: every cmocka case
 becomes a pytest case, and random traces run against the shadow model."""
 
+import re
 import subprocess
 
 import pytest
@@ -57,6 +58,19 @@ def test_host(host_case, results):
                     pytrace=False)
     if not cases[host_case].passed:
         pytest.fail("\n".join(cases[host_case].notes), pytrace=False)
+
+
+def test_a_case_ends_when_its_budget_is_used_up():
+    """One that starts processes as well; with enough steps it passes."""
+    names = ["kmem.S23_large_slabs_are_coloured_too", "explore_pairs.reap"]
+    done = mmtest(*(f"{name}:100" for name in names))
+    assert done.returncode == 1
+    assert done.stderr.count("used up its budget of 100 steps: it hangs") == 2
+    steps = {name: int(number) for name, number in re.findall(
+        r"^# (\S+): (\d+) steps$", mmtest("-s", *names).stdout, re.M)}
+    assert set(steps) == set(names)
+    enough = mmtest(*(f"{name}:{2 * steps[name]}" for name in names))
+    assert enough.returncode == 0, enough.stderr
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -631,9 +630,12 @@ void explore_guard(void)
 /* One schedule; false if it is none: a task ended before its stop. */
 static bool one(const struct explore_case *c, struct schedule *s)
 {
+    struct budget before = budget_begin("the schedule", EXPLORE_STEPS);
+
     c->make();
     explore_run(s, c->run);
     c->check();
+    budget_end(before);
     for (unsigned i = 0; i < 2; i++)
         if (s->schedule_stop[i] != NEVER &&
             fibers[i].fiber_points < s->schedule_stop[i])
@@ -662,15 +664,14 @@ size_t explore_case(const struct explore_case *c, bool deep)
 
 void explore_all(const struct explore_case *c)
 {
-    int status;
     pid_t pid;
 
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
         explore_case(c, true);
-        _exit(0);
+        budget_exit(0);
     }
-    if (waitpid(pid, &status, 0) != pid || status != 0)
+    if (budget_wait(pid) != 0)
         KT_FAIL("%s: a schedule fails", c->case_name);
 }

@@ -23,9 +23,14 @@
 #pragma once
 
 #include "mm/tests/kmem_test.h"
+#include "tools/test/budget.h"
 
 #define EXPLORE_TASKS 4
 #define NEVER         UINT32_MAX
+
+/* The budget of a schedule, and of the preparation for all: 20 times what the
+ * longest takes. */
+#define EXPLORE_STEPS 150000000
 
 /* What is run: each task has a function. */
 typedef void explore_fn_t(unsigned task);

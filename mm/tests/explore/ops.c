@@ -557,6 +557,8 @@ void ops_check_world(void)
 
 void ops_warm_up(void)
 {
+    struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
+
     kmem_error_panics = false;
     for (unsigned i = 0; i < 2; i++) {
         EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), FPZU) == 0);
@@ -567,4 +569,5 @@ void ops_warm_up(void)
         baseline.pages = used_pages();
     }
     baseline.caches = count_caches();
+    budget_end(before);
 }

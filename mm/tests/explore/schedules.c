@@ -40,16 +40,16 @@ static void run_pair(unsigned task)
 /* Runs one function in a process of its own; 0 if it succeeds. */
 static int in_process(const char *name, void (*fn)(void *), void *arg)
 {
-    int status = 1;
+    int status;
     pid_t pid;
 
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
         fn(arg);
-        _exit(0);
+        budget_exit(0);
     }
-    waitpid(pid, &status, 0);
+    status = budget_wait(pid);
     if (WIFSIGNALED(status))
         printf("%s: ended by signal %d\n", name, WTERMSIG(status));
     return status == 0 ? 0 : 1;

@@ -6,7 +6,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define OPS_EACH 4 /* of each task, at most */
@@ -115,6 +114,7 @@ void seeds_run_one(uint32_t seed, unsigned number)
                                                      run_task, run_task};
     uint32_t random = (seed * SEEDS_SCHEDULES + number) * 0x9e3779b1u + 1;
     struct schedule s = {.schedule_interrupt = interrupt};
+    struct budget before = budget_begin("the schedule", EXPLORE_STEPS);
     char name[64];
 
     for (unsigned i = 0; i < 4; i++)
@@ -132,6 +132,7 @@ void seeds_run_one(uint32_t seed, unsigned number)
         workers[i].worker_random = test_random(&random);
     explore_run(&s, run);
     ops_check_world();
+    budget_end(before);
 }
 
 void seeds_run(uint32_t seed)
@@ -196,7 +197,6 @@ static void no_check(void)
 static bool is_found(struct schedule s, explore_fn_t *run, void (*check)(void))
 {
     explore_fn_t *const both[] = {run, run};
-    int status = 0;
     pid_t pid;
 
     fflush(stdout);
@@ -210,9 +210,9 @@ static bool is_found(struct schedule s, explore_fn_t *run, void (*check)(void))
             explore_run(&s, both);
             check();
         }
-        _exit(0);
+        budget_exit(0);
     }
-    return waitpid(pid, &status, 0) == pid && status != 0;
+    return budget_wait(pid) != 0;
 }
 
 void seeds_find(const char *what, explore_fn_t *run, void (*check)(void))

@@ -4,6 +4,8 @@
  *
  *     mmtest                    all cases, TAP on standard output
  *     mmtest SUITE[.CASE] …     these, in this order
+ *     mmtest CASE:STEPS …       these, each with a budget of so many steps
+ *     mmtest -s …               the same, and how many steps each case took
  *     mmtest -l                 list the cases
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
@@ -14,7 +16,8 @@
  *     mmtest -r SEED.NUMBER     one of them, with all its steps
  *
  * Each case runs in a process and on a machine of its own, so that one that
- * crashes, hangs or spoils memory ends alone. After it the same checks stand
+ * crashes, hangs or spoils memory ends alone. It hangs if it takes more steps
+ * than its budget has (tools/test/budget.h). After it the same checks stand
  * as in the kernel: nothing leaked, every invariant holds, no lock is held.
  */
 #define _GNU_SOURCE /* strverscmp */
@@ -25,6 +28,7 @@
 #include "mm/kmem_stat.h"
 #include "mm/segkmem.h"
 #include "mm/tests/host/host.h"
+#include "tools/test/budget.h"
 
 #include <setjmp.h>
 #include <signal.h>
@@ -32,18 +36,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
-#define CASE_SECONDS 60 /* a case that takes longer hangs */
-#ifndef CASE_CPU_SECONDS
-#define CASE_CPU_SECONDS CASE_SECONDS
-#endif
 #define REPORT_MAX 4096
+/* Budgets: 20 times what the longest case takes, the average operation of a
+ * trace, and of one while modes come and go. */
+#define CASE_STEPS     13000000000
+#define TRACE_OP_STEPS 33000
+#define MODES_OP_STEPS 170000
 
 #ifdef CONFIG_COVERAGE
 void __gcov_dump(void);
@@ -143,7 +147,6 @@ static void check_after(const struct held *before)
 
 void host_before_init(size_t frames, void (*fn)(void))
 {
-    int status = 1;
     pid_t pid;
 
     fflush(stdout);
@@ -154,11 +157,18 @@ void host_before_init(size_t frames, void (*fn)(void))
         kmem_state = KMEM_DOWN;
         fn();
         fflush(stdout);
-        _exit(host_failures == 0 ? 0 : 1);
+        budget_exit(host_failures == 0 ? 0 : 1);
     }
-    waitpid(pid, &status, 0);
-    KT_EQ(status, 0);
+    KT_EQ(budget_wait(pid), 0);
 }
+
+/* A case, and its budget. */
+struct chosen {
+    const struct ktest *chosen_case;
+    long long chosen_steps;
+};
+
+static bool shows_steps;
 
 /* Runs the case on a fresh machine. True if it passed. */
 static bool run_here(const struct ktest *t)
@@ -184,21 +194,21 @@ static void let_it_crash(void)
         signal(crashes[i], SIG_DFL);
 }
 
-static void run_child(const struct ktest *t, int out)
+static void run_child(const struct chosen *c, int out)
 {
-    const struct rlimit limit = {CASE_CPU_SECONDS, RLIM_INFINITY};
+    struct budget before;
     bool passed;
 
     let_it_crash();
     dup2(out, STDOUT_FILENO);
-    alarm(CASE_SECONDS);
-    setrlimit(RLIMIT_CPU, &limit);
-    passed = run_here(t);
+    before = budget_begin("the case", c->chosen_steps);
+    passed = run_here(c->chosen_case);
+    budget_end(before);
     fflush(stdout);
 #ifdef CONFIG_COVERAGE
     __gcov_dump();
 #endif
-    _exit(passed ? 0 : 1);
+    budget_exit(passed ? 0 : 1);
 }
 
 /* The output of the child, its end omitted if it is too long. */
@@ -215,14 +225,10 @@ static void read_report(int in, char *report)
         ;
 }
 
-static bool hangs(int signal)
-{
-    return signal == SIGALRM || signal == SIGXCPU;
-}
-
 static void run_case(void **state)
 {
-    const struct ktest *t = *state;
+    const struct chosen *c = *state;
+    long long before = budget_left;
     char report[REPORT_MAX];
     int ends[2];
     int status;
@@ -234,15 +240,17 @@ static void run_case(void **state)
     assert_true(pid >= 0);
     if (pid == 0) {
         close(ends[0]);
-        run_child(t, ends[1]);
+        run_child(c, ends[1]);
     }
     close(ends[1]);
     read_report(ends[0], report);
     close(ends[0]);
-    waitpid(pid, &status, 0);
+    status = budget_wait(pid);
+    if (shows_steps)
+        printf("# %s.%s: %lld steps\n", c->chosen_case->ktest_suite,
+               c->chosen_case->ktest_name, before - budget_left);
     if (WIFSIGNALED(status))
-        fail_msg("%sended by signal %d%s", report, WTERMSIG(status),
-                 hangs(WTERMSIG(status)) ? ": it hangs" : "");
+        fail_msg("%sended by signal %d", report, WTERMSIG(status));
     else if (status != 0)
         fail_msg("%s", report);
 }
@@ -258,6 +266,17 @@ static bool named(const struct ktest *t, const char *what)
             (what[n] == '.' && strcmp(what + n + 1, t->ktest_name) == 0));
 }
 
+/* The budget in CASE:STEPS, which is cut off. */
+static long long budget_of(char *what)
+{
+    char *colon = what == NULL ? NULL : strchr(what, ':');
+
+    if (colon == NULL)
+        return CASE_STEPS;
+    *colon = '\0';
+    return strtoll(colon + 1, NULL, 10);
+}
+
 static int compare(const void *a, const void *b)
 {
     const struct CMUnitTest *x = a;
@@ -268,33 +287,40 @@ static int compare(const void *a, const void *b)
 
 /* Adds the cases of a suite, or one case, or all (NULL), in order of their
  * names. Returns how many. */
-static size_t select_cases(struct CMUnitTest *tests, const char *what)
+static size_t select_cases(struct CMUnitTest *tests, char *what)
 {
+    long long steps = budget_of(what);
     size_t n = 0;
 
     for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++) {
+        struct chosen *c;
         char *name;
 
         if (what != NULL && !named(t, what))
             continue;
         name = malloc(strlen(t->ktest_suite) + strlen(t->ktest_name) + 2);
         sprintf(name, "%s.%s", t->ktest_suite, t->ktest_name);
+        c = malloc(sizeof(*c));
+        *c = (struct chosen){t, steps};
         tests[n++] = (struct CMUnitTest){
-            .name = name, .test_func = run_case, .initial_state = (void *)t};
+            .name = name, .test_func = run_case, .initial_state = c};
     }
     qsort(tests, n, sizeof(*tests), compare);
     return n;
 }
 
-static int run_cases(int argc, char **argv)
+/* The cases of these names, or all if there are none; NULL ends them. */
+static int run_cases(char **names)
 {
     size_t max = (size_t)(__stop_ktests - __start_ktests);
-    size_t args = argc > 1 ? (size_t)(argc - 1) : 1;
-    struct CMUnitTest *tests = calloc(max * args, sizeof(*tests));
-    size_t n = argc > 1 ? 0 : select_cases(tests, NULL);
+    size_t count = 1, n = 0;
+    struct CMUnitTest *tests;
 
-    for (int i = 1; i < argc; i++)
-        n += select_cases(tests + n, argv[i]);
+    while (names[0] != NULL && names[count] != NULL)
+        count++;
+    tests = calloc(max * count, sizeof(*tests));
+    for (size_t i = 0; i < count; i++)
+        n += select_cases(tests + n, names[i]);
     if (n == 0) {
         fprintf(stderr, "mmtest: no such suite or case; -l lists them\n");
         return 2;
@@ -317,15 +343,17 @@ static int run_trace(int argc, char **argv)
 {
     uint64_t seed = (uint64_t)time(NULL);
     uint64_t ops = 1000000;
+    bool modes = argv[1][1] == 'm';
 
     if (argc > 2)
         seed = strtoull(argv[2], NULL, 0);
     if (argc > 3)
         ops = strtoull(argv[3], NULL, 0);
+    budget_begin("the trace",
+                 (long long)ops * (modes ? MODES_OP_STEPS : TRACE_OP_STEPS));
     host_start_pages(HOST_FRAMES);
     kmem_init();
-    return argv[1][1] == 'm' ? host_trace_modes(seed, ops)
-                             : host_trace(seed, ops);
+    return modes ? host_trace_modes(seed, ops) : host_trace(seed, ops);
 }
 
 /* -x, -d, -r: mm/tests/explore/. */
@@ -340,6 +368,7 @@ static int run_schedules(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    budget_share();
     if (argc == 2 && strcmp(argv[1], "-l") == 0) {
         for (const struct ktest *t = __start_ktests; t < __stop_ktests; t++)
             printf("%s.%s\n", t->ktest_suite, t->ktest_name);
@@ -353,12 +382,14 @@ int main(int argc, char **argv)
         return run_schedules(argc, argv);
     if (argc >= 3 && strcmp(argv[1], "-r") == 0)
         return run_schedules(argc, argv);
-    if (argc >= 2 && argv[1][0] == '-') {
+    shows_steps = argc >= 2 && strcmp(argv[1], "-s") == 0;
+    argv += shows_steps ? 2 : 1;
+    if (*argv != NULL && **argv == '-') {
         fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
                         "-m [SEED [OPS]] | -x [PAIR] | -d [PAIR] | "
                         "-r SEED [N] | "
-                        "SUITE[.CASE] …]\n");
+                        "[-s] SUITE[.CASE][:STEPS] …]\n");
         return 2;
     }
-    return run_cases(argc, argv);
+    return run_cases(argv);
 }

@@ -5,6 +5,7 @@
 #include "mm/tests/host/host.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "tools/workshop/labs/missing.h"
+#include "tools/test/budget.h"
 #include "mm/buddy.h"
 #include "mm/debug/leak.h"
 #include "mm/debug/platform.h"
@@ -17,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 char *host_arena;
 uint64_t host_clock_ms;
@@ -318,6 +320,17 @@ void host_panic_check(const char *file, int line, const char *text)
     else if (strstr(host_panic_text, text) == NULL)
         ktest_fail(file, line, "panic \"%s\"; expected \"%s\"", host_panic_text,
                    text);
+}
+
+/* ---- budgets ------------------------------------------------------------ */
+
+void budget_used_up(const char *why)
+{
+    if (host_explorer != NULL)
+        host_explorer->failed(why);
+    printf("%s\n", why);
+    fflush(stdout);
+    _exit(1);
 }
 
 /* ---- memory ------------------------------------------------------------- */

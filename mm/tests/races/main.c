@@ -18,13 +18,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#define FRAMES       1280 /* 5 MiB */
-#define SEED_SECONDS 10   /* of processor time; one that takes more hangs */
+#define FRAMES 1280 /* 5 MiB */
 
 /* ---- what the parts of mm/tests/ expect of a test program --------------- */
 
@@ -99,19 +97,16 @@ static void restore(const struct part *parts)
         memcpy(parts->part_at, parts->part_copy, parts->part_bytes);
 }
 
-/* ---- crashes and hangs -------------------------------------------------- */
+/* ---- crashes ------------------------------------------------------------ */
 
 static void crashed(int number)
 {
-    if (number == SIGVTALRM)
-        explore_failed("it hangs");
     explore_failed("signal %d", number);
 }
 
 static void catch_signals(void)
 {
-    static const int numbers[] = {SIGSEGV, SIGBUS,  SIGFPE,
-                                  SIGILL,  SIGABRT, SIGVTALRM};
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
     const stack_t stack = {.ss_sp = malloc(KIB(64)), .ss_size = KIB(64)};
     const struct sigaction action = {.sa_handler = crashed,
                                      .sa_flags = SA_ONSTACK | SA_RESETHAND};
@@ -119,13 +114,6 @@ static void catch_signals(void)
     sigaltstack(&stack, NULL);
     for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
         sigaction(numbers[i], &action, NULL);
-}
-
-static void limit_time(void)
-{
-    const struct itimerval limit = {.it_value = {.tv_sec = SEED_SECONDS}};
-
-    setitimer(ITIMER_VIRTUAL, &limit, NULL);
 }
 
 /* ---- seeds -------------------------------------------------------------- */
@@ -138,6 +126,7 @@ static void check_planted(void)
 static void prepare(bool locks)
 {
     static const uintptr_t stack[] = {1, 2, 3};
+    struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
 
     host_start_pages(FRAMES);
     kmem_init();
@@ -152,6 +141,7 @@ static void prepare(bool locks)
     if (seeds_accesses)
         seeds_find("a planted access", planted_increment, check_planted);
     seeds_run_one(0, 0); /* allocates the stacks of fibers */
+    budget_end(before);
 }
 
 /* What was run, by all processes together. */
@@ -163,7 +153,6 @@ static struct total {
 
 static void run_seed(uint32_t seed, const struct part *parts)
 {
-    limit_time();
     for (unsigned i = 0; i < SEEDS_SCHEDULES; i++) {
         restore(parts);
         seeds_run_one(seed, i);
@@ -245,6 +234,7 @@ int main(int argc, char **argv)
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (total == MAP_FAILED)
         return 2;
+    budget_share();
     prepare(locks);
     return run(argv, jobs);
 }

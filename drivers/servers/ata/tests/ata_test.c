@@ -4,13 +4,24 @@
  * demand.
  */
 #include "drivers/servers/ata/tests/ata_test.h"
+#include "tools/test/budget.h"
+
+#define CASE_STEPS 7000000000 /* 20 times what the longest case takes */
 
 struct sim *sim;
 uint8_t buffer[ATA_MAX * ATA_SECTOR];
+static struct budget before;
+
+void budget_used_up(const char *why)
+{
+    fail_msg("%s", why);
+    abort();
+}
 
 int setup(void **state)
 {
     (void)state;
+    before = budget_begin("the case", CASE_STEPS);
     sim = malloc(sizeof(*sim));
     sim_init(sim);
     sim_open(sim, TIMEOUT);
@@ -21,6 +32,7 @@ int teardown(void **state)
 {
     (void)state;
     free(sim);
+    budget_end(before);
     return 0;
 }
 

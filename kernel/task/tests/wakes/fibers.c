@@ -7,8 +7,10 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/tests/wakes/host.h"
+#include "tools/test/budget.h"
 
-#define NEVER UINT32_MAX
+#define NEVER          UINT32_MAX
+#define SCHEDULE_STEPS 20000 /* 20 times what the longest takes */
 
 enum state {
     READY,
@@ -58,6 +60,11 @@ void fibers_failed(const char *why)
     snprintf(text + n, sizeof(text) - n, ": %s\n", why);
     host_say(text);
     host_fail();
+}
+
+void budget_used_up(const char *why)
+{
+    fibers_failed(why);
 }
 
 /* ---- points ------------------------------------------------------------- */
@@ -301,6 +308,7 @@ static struct fiber *next(unsigned from)
 
 static void one(void)
 {
+    struct budget before = budget_begin("it", SCHEDULE_STEPS);
     struct fiber *f = NULL;
     unsigned from = first;
 
@@ -316,6 +324,7 @@ static void one(void)
     }
     if (now->case_check != NULL)
         now->case_check();
+    budget_end(before);
 }
 
 /* Whether it reached its stop: then there are schedules with later ones. */

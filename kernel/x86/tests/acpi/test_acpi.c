@@ -15,8 +15,10 @@
 
 #include "kernel/x86/acpi.h"
 #include "kernel/x86/paging.h"
+#include "tools/test/budget.h"
 
-#define MUTATIONS 10000u
+#define MUTATIONS  10000u
+#define CASE_STEPS 1500000000 /* 20 times what the longest case takes */
 
 #define EBDA  0x9FC00u
 #define LOW   MIB(1)
@@ -318,14 +320,22 @@ static const struct {
     ROW(random_changes),
 };
 
+void budget_used_up(const char *why)
+{
+    printf("# %s\n", why);
+    exit(1);
+}
+
 int main(void)
 {
     unsigned n = sizeof(cases) / sizeof(cases[0]);
 
     printf("1..%u\n", n);
     for (unsigned i = 0; i < n; i++) {
+        struct budget before = budget_begin(cases[i].case_name, CASE_STEPS);
         bool good = cases[i].case_run();
 
+        budget_end(before);
         printf("# %s\n%s %u - %s\n", told, good ? "ok" : "not ok", i + 1,
                cases[i].case_name);
     }

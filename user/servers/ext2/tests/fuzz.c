@@ -12,11 +12,12 @@
 #include "user/servers/ext2/tests/host.h"
 #include "user/servers/ext2/tests/paths.h"
 #include "user/servers/ext2/tests/suites.h"
+#include "tools/test/budget.h"
 
 #define CACHE     65536u
 #define FILES_MAX 300u    /* files read in one file system */
 #define BYTES_MAX 100000u /* bytes read of each */
-#define SECONDS   20u     /* for one mutation; it takes milliseconds */
+#define STEPS     5000000 /* of a mutation: 20 times what the longest takes */
 
 /* ---- where to damage ---------------------------------------------------- */
 
@@ -322,54 +323,65 @@ static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
 
 /* ---- the whole run ------------------------------------------------------ */
 
+static uint32_t mounted, damaged;
+
+static void mutate(struct tour *tour, struct disk *disk, uint32_t seed,
+                   uint32_t i)
+{
+    struct ext2_disk functions = disk_functions(disk);
+    struct image *m = tour->tour_image;
+    const char *why;
+
+    m->img_random = (seed * 100003u + i) * 2654435761u + 1;
+    memcpy(m->img_out, m->img_data, m->img_size);
+    if (dice(m, 2)) /* as after a crash */
+        ((struct ext2_super *)(m->img_out + 1024))->s_state = 0;
+    if (dice(m, 2))
+        pend(m);
+    for (uint32_t n = 1 + dice(m, 3); n > 0; n--)
+        damage(m);
+    if (i % 4 == 3) {
+        memcpy(m->img_out, m->img_data, m->img_size);
+        why = use_unlucky(tour, disk, seed * 1000 + i);
+        if (why != NULL)
+            host_fail("seed %u, unlucky %u: %s", seed, i, why);
+        return;
+    }
+    if (ext2_mount(&functions, CACHE, &tour->tour_fs, &why) < 0)
+        return;
+    mounted++;
+    why = use(tour);
+    damaged += ext2_read_only(tour->tour_fs) != NULL;
+    ext2_free(tour->tour_fs);
+    if (why != NULL)
+        host_fail("seed %u, mutation %u: %s", seed, i, why);
+}
+
 int fuzz(const char *image, uint32_t seed, uint32_t mutations)
 {
     struct tour *tour = calloc(1, sizeof(*tour));
-    uint32_t mounted = 0, damaged = 0;
+    struct image m = {0};
     struct disk disk;
-    uint8_t *clean;
-    size_t size;
 
-    clean = host_load(image, &size);
+    tour->tour_image = &m;
+    m.img_data = host_load(image, &m.img_size);
+    memcpy(&m.img_super, m.img_data + 1024, sizeof(m.img_super));
+    m.img_block = 1024u << m.img_super.s_log_block_size;
     disk_load(&disk, image);
+    m.img_out = disk.disk_image;
     for (uint32_t i = 0; i < mutations; i++) {
-        struct ext2_disk functions = disk_functions(&disk);
-        struct image m = {
-            .img_data = clean, .img_out = disk.disk_image, .img_size = size};
-        const char *why;
+        struct budget before;
+        char name[48];
 
-        m.img_random = (seed * 100003u + i) * 2654435761u + 1;
-        memcpy(disk.disk_image, clean, size);
-        memcpy(&m.img_super, clean + 1024, sizeof(m.img_super));
-        m.img_block = 1024u << m.img_super.s_log_block_size;
-        host_watch(SECONDS, seed, i);
-        if (dice(&m, 2)) /* as after a crash */
-            ((struct ext2_super *)(disk.disk_image + 1024))->s_state = 0;
-        if (dice(&m, 2))
-            pend(&m);
-        for (uint32_t n = 1 + dice(&m, 3); n > 0; n--)
-            damage(&m);
-        tour->tour_image = &m;
-        if (i % 4 == 3) {
-            memcpy(disk.disk_image, clean, size);
-            why = use_unlucky(tour, &disk, seed * 1000 + i);
-            if (why != NULL)
-                host_fail("seed %u, unlucky %u: %s", seed, i, why);
-            continue;
-        }
-        if (ext2_mount(&functions, CACHE, &tour->tour_fs, &why) < 0)
-            continue;
-        mounted++;
-        why = use(tour);
-        damaged += ext2_read_only(tour->tour_fs) != NULL;
-        ext2_free(tour->tour_fs);
-        if (why != NULL)
-            host_fail("seed %u, mutation %u: %s", seed, i, why);
+        snprintf(name, sizeof(name), "seed %u, mutation %u", seed, i);
+        before = budget_begin(name, STEPS);
+        mutate(tour, &disk, seed, i);
+        budget_end(before);
     }
     host_print("%u mutations: %u could be mounted, %u became read-only\n",
                mutations, mounted, damaged);
     disk_close(&disk);
-    free(clean);
+    free(m.img_data);
     free(tour);
     return 0;
 }

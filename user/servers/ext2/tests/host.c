@@ -1,13 +1,13 @@
 /* The host's side of the tests: files, output, e2fsck. */
+#include "tools/test/budget.h"
+
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #define PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
 
@@ -17,7 +17,6 @@ void host_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void host_fail(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn));
 bool host_line(char *line, size_t size);
-void host_watch(uint32_t seconds, uint32_t seed, uint32_t number);
 int host_e2fsck(const char *options, const char *path, char *out, size_t size);
 
 void host_print(const char *fmt, ...)
@@ -65,22 +64,9 @@ void host_save(const char *path, const void *data, size_t size)
         host_fail("cannot write %s", path);
 }
 
-static uint32_t watched[2];
-
-static void late(int signal)
+void budget_used_up(const char *why)
 {
-    (void)signal;
-    fprintf(stderr, "seed %u, mutation %u does not end\n", watched[0],
-            watched[1]);
-    _exit(1);
-}
-
-void host_watch(uint32_t seconds, uint32_t seed, uint32_t number)
-{
-    watched[0] = seed;
-    watched[1] = number;
-    signal(SIGALRM, late);
-    alarm(seconds);
+    host_fail("%s", why);
 }
 
 bool host_line(char *line, size_t size)

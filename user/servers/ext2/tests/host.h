@@ -15,10 +15,6 @@ void host_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
 void host_fail(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn));
 
-/* Ends the program, naming seed and number, if it is not called again within so
- * many seconds. */
-void host_watch(uint32_t seconds, uint32_t seed, uint32_t number);
-
 /* The next line of standard input without newline; false at the end. */
 bool host_line(char *line, size_t size);
 

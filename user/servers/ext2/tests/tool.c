@@ -28,8 +28,10 @@
 #include "user/servers/ext2/tests/host.h"
 #include "user/servers/ext2/tests/paths.h"
 #include "user/servers/ext2/tests/suites.h"
+#include "tools/test/budget.h"
 
 #define WORDS_MAX 8
+#define STEPS     10000000000 /* 20 times what the longest test takes */
 
 static uint32_t number(const char *word)
 {
@@ -292,6 +294,9 @@ static int cuts(const char *image, uint32_t ways)
 
 int main(int argc, char **argv)
 {
+    if (argc == 5 && strcmp(argv[1], "fuzz") == 0)
+        return fuzz(argv[2], number(argv[3]), number(argv[4]));
+    budget_begin("ext2tool", STEPS);
     if (argc == 2)
         return commands(argv[1]);
     if (argc == 6 && strcmp(argv[1], "soak") == 0)
@@ -301,8 +306,6 @@ int main(int argc, char **argv)
                         number(argv[5]));
     if (argc == 4 && strcmp(argv[1], "cuts") == 0)
         return cuts(argv[2], number(argv[3]));
-    if (argc == 5 && strcmp(argv[1], "fuzz") == 0)
-        return fuzz(argv[2], number(argv[3]), number(argv[4]));
     host_fail("usage: ext2tool IMAGE < commands\n"
               "       ext2tool soak IMAGE SEED STEPS BYTES\n"
               "       ext2tool powercut IMAGE SEED STEPS CUTS\n"
