@@ -34,12 +34,16 @@ $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
 $(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT)))
 
 # mm/ under real threads, with the thread sanitizer.
-THREADS_SRC   := $(wildcard mm/*.c mm/debug/*.c mm/tests/threads/*.c)
+THREADS_MM    := $(wildcard mm/*.c mm/debug/*.c)
+THREADS_SRC   := $(THREADS_MM) $(wildcard mm/tests/threads/*.c)
 THREADS_FLAGS := -std=gnu17 -g -O1 -fno-omit-frame-pointer -I. \
                    -Imm/tests/threads $(HOST_WARN) -fsanitize=thread
 MMTHREADS     := $(BUILD)/threads/mmthreads
-$(eval $(call stamp,$(BUILD)/threads/flags,$$(HOSTCC) $$(THREADS_FLAGS)))
+$(eval $(call stamp,$(BUILD)/threads/flags,$$(HOSTCC) $$(THREADS_FLAGS) \
+    $$(COUNTED)))
 $(eval $(call stamp,$(BUILD)/threads/objects,$$(THREADS_SRC)))
+# Not in mm/tests/threads/, where threads wait for each other in loops.
+$(THREADS_MM:%.c=$(BUILD)/threads/%.o): private THREADS_FLAGS += $(COUNTED)
 $(BUILD)/threads/%.o: %.c $(BUILD)/threads/flags
 	$(call say,HOSTCC,$<)
 	@mkdir -p $(@D)

@@ -7,7 +7,7 @@
  * of its own. The sanitizer reports two accesses of which one is a write and
  * which no lock orders. Objects keep what their thread wrote; kmem_verify finds
  * nothing at any time; at the end everything is freed. The run is bounded by
- * operations, not by time.
+ * operations, and each of them by steps, not by time.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
@@ -17,6 +17,7 @@
 #include "mm/segkmem.h"
 #include "mm/tests/threads/threads.h"
 
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -241,8 +242,10 @@ static void pages(struct thread *t)
     size_t n = 1 + below(t, 20);
     struct page *p = buddy_alloc_run(n);
 
-    if (p != NULL)
+    if (p != NULL) {
         buddy_free_run(p, n);
+        mm_wake_waiters();
+    }
 }
 
 /* ---- a thread ----------------------------------------------------------- */
@@ -307,9 +310,11 @@ static void *run(void *arg)
             alloc(t);
         else
             free_last(t);
+        threads_completed();
     }
     while (t->thread_objects != 0)
         free_last(t);
+    threads_end();
     return NULL;
 }
 
@@ -366,6 +371,7 @@ int main(int argc, char **argv)
     threads_start_pages(FRAMES);
     kmem_init();
     make_caches();
+    threads_use(THREADS);
     for (unsigned i = 0; i < THREADS; i++) {
         threads[i].thread_number = i;
         threads[i].thread_random = seed * THREADS + i;
@@ -374,6 +380,7 @@ int main(int argc, char **argv)
     }
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i].thread_id, NULL);
+    threads_use(1);
     check_end();
     printf("%d threads, %llu operations each: no error\n", THREADS,
            (unsigned long long)operations);

@@ -1,39 +1,62 @@
 /*
- * mm/platform.h on real threads.
+ * mm/platform.h on real threads. A run that hangs ends, however long a thread
+ * waits for a processor: no lock can be part of a deadlock, a wait ends when
+ * nothing that is waited for can happen, and the steps of loops are counted.
  */
 #include "mm/platform.h"
 #include "mm/tests/threads/threads.h"
 #include "mm/debug/platform.h"
+#include "tools/test/budget.h"
 
-#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define WAITS 100000 /* for memory; more in one thread is a hang */
+#define LOCKS 8
+#define STEPS 10000000 /* of an operation; the longest takes 30,000 */
 
 char *threads_arena;
 __thread unsigned threads_self = 1;
 uint64_t threads_clock_ms;
 
 static uint8_t *unmapped; /* a byte for each page */
+static __thread const mm_lock_t *held[LOCKS];
 static __thread unsigned locks;
-static __thread unsigned waits;
 
+/* ---- budgets ------------------------------------------------------------ */
+
+static __thread long long steps_left = STEPS;
+
+__attribute__((no_sanitize("thread"))) void budget_step(void)
+{
+    if (--steps_left == 0)
+        mm_panic("the operation used up its budget of %d steps: it hangs",
+                 STEPS);
+}
+
+/* ---- locks -------------------------------------------------------------- */
+
+/* Locks that are taken in the order of their ranks, and released, cause no
+ * deadlock. */
 void mm_lock(mm_lock_t *lock)
 {
+    if (locks == LOCKS ||
+        (locks != 0 && held[locks - 1]->lock_rank >= lock->lock_rank))
+        mm_panic("lock \"%s\" is taken out of order", lock->lock_name);
     pthread_mutex_lock(&lock->lock_mutex);
     __atomic_store_n(&lock->lock_owner, threads_self, __ATOMIC_RELAXED);
-    locks++;
+    held[locks++] = lock;
 }
 
 void mm_unlock(mm_lock_t *lock)
 {
     if (!mm_lock_held(lock))
         mm_panic("lock \"%s\" is released but not held", lock->lock_name);
-    locks--;
+    if (held[--locks] != lock)
+        mm_panic("lock \"%s\" is not released last in, first out",
+                 lock->lock_name);
     __atomic_store_n(&lock->lock_owner, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock->lock_mutex);
 }
@@ -64,19 +87,91 @@ uint64_t mm_clock_ms(void)
     return __atomic_load_n(&threads_clock_ms, __ATOMIC_RELAXED);
 }
 
+/* ---- waiting ------------------------------------------------------------ */
+
+/* A thread that waits tries again when another one has completed an operation,
+ * or freed pages. If all wait, all try once more. If all wait again and none
+ * has completed anything, they would wait for ever. */
+static pthread_mutex_t waits = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t retry = PTHREAD_COND_INITIALIZER;
+static unsigned threads = 1;
+static unsigned waiting;
+static uint64_t retries;
+static uint64_t completed, completed_before; /* the last time all waited */
+
+/* Caller holds `waits`. */
+static void retry_all(void)
+{
+    retries++;
+    __atomic_store_n(&waiting, 0, __ATOMIC_RELAXED);
+    pthread_cond_broadcast(&retry);
+}
+
+/* A thread that does not wait does not take the mutex: it would order accesses
+ * that no lock of mm/ orders. A thread that begins to wait just now tries again
+ * the next time. */
+void mm_wake_waiters(void)
+{
+    if (__atomic_load_n(&waiting, __ATOMIC_RELAXED) == 0)
+        return;
+    pthread_mutex_lock(&waits);
+    retry_all();
+    pthread_mutex_unlock(&waits);
+}
+
+static bool wait_for_others(void)
+{
+    bool hope = true;
+    uint64_t now, n;
+
+    if (locks != 0)
+        return false;
+    pthread_mutex_lock(&waits);
+    n = retries;
+    if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) == threads) {
+        now = __atomic_load_n(&completed, __ATOMIC_RELAXED);
+        hope = now != completed_before;
+        completed_before = now;
+        retry_all();
+    }
+    while (retries == n)
+        pthread_cond_wait(&retry, &waits);
+    pthread_mutex_unlock(&waits);
+    return hope;
+}
+
 bool mm_wait_for_memory(void)
 {
-    sched_yield();
-    return locks == 0 && waits++ < WAITS;
+    return wait_for_others();
 }
 
 bool mm_wait_for_task(void)
 {
-    return mm_wait_for_memory();
+    return wait_for_others();
 }
 
-void mm_wake_waiters(void)
+void threads_use(unsigned count)
 {
+    threads = count;
+}
+
+void threads_completed(void)
+{
+    if (locks != 0)
+        mm_panic("lock \"%s\" is still held after the operation",
+                 held[locks - 1]->lock_name);
+    __atomic_fetch_add(&completed, 1, __ATOMIC_RELAXED);
+    mm_wake_waiters();
+    steps_left = STEPS;
+}
+
+void threads_end(void)
+{
+    threads_completed();
+    pthread_mutex_lock(&waits);
+    threads--;
+    retry_all();
+    pthread_mutex_unlock(&waits);
 }
 
 void mm_print(const char *fmt, ...)
