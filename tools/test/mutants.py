@@ -6,9 +6,11 @@
 Each mutant (tools/test/mutate.py) of mm/*.c and mm/debug/*.c, or of these
 files, or of one function, is compiled into the host test program, whose cases
 run, cheap ones first, until one fails. If none does, mm/ runs on real threads
-under the thread sanitizer. Mutants that do not compile, or compile to the same
-machine code, do not count. The seed and the identities of mutants decide which
-are in a sample, so that a change of one line leaves the others in the sample.
+under the thread sanitizer. A case that hangs fails, too: it has a budget of
+steps (tools/test/budget.h), so no result depends on time. Mutants that do not
+compile, or compile to the same machine code, do not count. The seed and the
+identities of mutants decide which are in a sample, so that a change of one line
+leaves the others in the sample.
 
 tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed when they are found, and last how many were
@@ -21,20 +23,17 @@ explained in tools/test/survivors-locks.txt.
 
 import argparse
 import concurrent.futures
-import contextlib
 import hashlib
 import os
 import re
 import resource
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
-import threading
-import time
 from pathlib import Path
 
+from tools.run import watchdog
 from tools.test import mutate
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -42,7 +41,8 @@ BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 SURVIVORS = ROOT / "tools/test/survivors.txt"
 LOCK_SURVIVORS = ROOT / "tools/test/survivors-locks.txt"
 PARTS = 10      # of a sample; each has as many mutants
-SECONDS = 600   # for all cases, which take 10; a case ends by itself
+BUDGET = 20     # times the steps that a case takes without a change
+LEAST = 100_000_000     # steps of a budget: the tenth of a second
 RACES = [(1, 4000), (2, 4000)]    # seeds and operations of mmthreads
 SEEDS = 50      # of mmraces, for a mutant of locks
 
@@ -139,16 +139,13 @@ class Tests:
     def __init__(self):
         self.host = Program("mutants", ["-lcmocka", "-lpthread", "-lm"])
         self.threads = Program("threads", ["-fsanitize=thread", "-lpthread"])
-        costs, passed = {}, False
-        last = time.monotonic()
-        for line in run_cases(BUILD / "mutants/mmtest", []):
-            if line.startswith(("ok ", "not ok ")):
-                costs[line.split()[-1]] = time.monotonic() - last
-                last = time.monotonic()
-            passed = line.startswith("# ok")
-        if not passed:
+        done = run_cases(BUILD / "mutants/mmtest", ["-s"])
+        if done.returncode != 0:
             raise RuntimeError("the host tests fail without a change")
-        self.cases = sorted(costs, key=costs.get)
+        steps = {name: int(number) for name, number in re.findall(
+            r"^# (\S+): (\d+) steps$", done.stdout, re.M)}
+        self.cases = [f"{name}:{max(LEAST, BUDGET * steps[name])}"
+                      for name in sorted(steps, key=steps.get)]
 
     def notice(self, mutant):
         """Whether the tests notice the mutant; None if it does not count."""
@@ -160,7 +157,7 @@ class Tests:
                                                                folder):
                 return None
             self.host.link(mutant.file, changed, program)
-            if not list(run_cases(program, self.cases))[-1:] == ["# ok - mm"]:
+            if run_cases(program, ["-f", *self.cases]).returncode != 0:
                 return True
             self.threads.compile(mutant.file, text, changed)
             self.threads.link(mutant.file, changed, program)
@@ -194,48 +191,26 @@ class Seeds:
     @staticmethod
     def first_failure(program):
         """The first seed that fails; 0: before any; None: none does."""
-        try:
-            run = subprocess.run([str(program), "1", str(SEEDS)], check=False,
-                                 timeout=SECONDS, stdout=subprocess.PIPE,
-                                 stderr=subprocess.DEVNULL, text=True,
-                                 errors="replace")
-        except subprocess.TimeoutExpired:
-            return 0
+        run = watchdog.run([str(program), "1", str(SEEDS)], text=True,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                           errors="replace")
         found = re.search(r"mmraces (\d+)\.\d+:", run.stdout)
         return None if run.returncode == 0 else int(found[1]) if found else 0
 
 
-def run_cases(program, cases):
-    """The lines of the test program up to the first case that fails."""
-    with subprocess.Popen([str(program), *cases], text=True, errors="replace",
-                          start_new_session=True, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL) as run:
-        def kill():
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(run.pid, signal.SIGKILL)
-        timer = threading.Timer(SECONDS, kill)
-        timer.start()
-        for line in run.stdout:
-            yield line.rstrip("\n")
-            if line.startswith("not ok"):
-                break
-        kill()
-        timer.cancel()
+def run_cases(program, arguments):
+    return watchdog.run([str(program), *arguments], text=True, errors="replace",
+                        capture_output=True)
 
 
 def races(program, seed, operations):
     """Whether mm/ fails on real threads."""
     # The sanitizer needs addresses that are not random (test_threads.py).
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    try:
-        return subprocess.run(
-            [*fixed, str(program), str(seed), str(operations)], check=False,
-            timeout=SECONDS, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}
-        ).returncode != 0
-    except subprocess.TimeoutExpired:
-        return True
+    return watchdog.run(
+        [*fixed, str(program), str(seed), str(operations)],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}).returncode != 0
 
 
 class Result:

@@ -3,6 +3,7 @@
 import pytest
 
 from conftest import long
+from tools.run import watchdog
 from tools.test import mutants, mutate
 
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
@@ -211,6 +212,33 @@ def test_mutants_are_killed_or_explained(part, tests_of_mm):
                               mutants.part_of(every, SEED, part), EACH)
     assert result.tried == EACH
     assert not result.faults, "".join(result.faults)
+
+
+@long
+def test_a_mutant_that_never_ends_uses_up_its_budget(tests_of_mm, tmp_path):
+    file, case = "mm/kmem_hash.c", "kmem.S32_table_grows_and_shrinks_in_steps"
+    endless = next(m for m in mutants.mutants_of([file])
+                   if m.operator == "statement" and "i++" in m.identity)
+    host, source = tests_of_mm.host, (mutants.ROOT / file).read_text()
+    changed, program = tmp_path / "changed.o", tmp_path / "test"
+    assert host.compile(file, endless.apply(source), changed)
+    host.link(file, changed, program)
+    done = mutants.run_cases(program, [f"{case}:{mutants.LEAST}"])
+    assert done.returncode == 1
+    assert f"used up its budget of {mutants.LEAST} steps" in done.stderr
+
+
+def test_what_the_watchdog_ends_is_not_killed(monkeypatch, tmp_path):
+    """A mutant whose tests take long on this machine may be right."""
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nsleep 1000000\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(watchdog, "SECONDS", 0.1)
+    for run in (lambda: mutants.run_cases(slow, []),
+                lambda: mutants.races(slow, 1, 1),
+                lambda: mutants.Seeds.first_failure(slow)):
+        with pytest.raises(watchdog.Watchdog):
+            run()
 
 
 @pytest.fixture(scope="session")

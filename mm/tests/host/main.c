@@ -6,6 +6,7 @@
  *     mmtest SUITE[.CASE] …     these, in this order
  *     mmtest CASE:STEPS …       these, each with a budget of so many steps
  *     mmtest -s …               the same, and how many steps each case took
+ *     mmtest -f …               the same, up to the first case that fails
  *     mmtest -l                 list the cases
  *     mmtest -n SUITE.CASE      one case in this process, for a debugger
  *     mmtest -t [SEED [OPS]]    a random trace; the seed is printed
@@ -168,7 +169,7 @@ struct chosen {
     long long chosen_steps;
 };
 
-static bool shows_steps;
+static bool shows_steps, ends_at_failure;
 
 /* Runs the case on a fresh machine. True if it passed. */
 static bool run_here(const struct ktest *t)
@@ -249,6 +250,8 @@ static void run_case(void **state)
     if (shows_steps)
         printf("# %s.%s: %lld steps\n", c->chosen_case->ktest_suite,
                c->chosen_case->ktest_name, before - budget_left);
+    if (status != 0 && ends_at_failure)
+        exit(1);
     if (WIFSIGNALED(status))
         fail_msg("%sended by signal %d", report, WTERMSIG(status));
     else if (status != 0)
@@ -382,13 +385,18 @@ int main(int argc, char **argv)
         return run_schedules(argc, argv);
     if (argc >= 3 && strcmp(argv[1], "-r") == 0)
         return run_schedules(argc, argv);
-    shows_steps = argc >= 2 && strcmp(argv[1], "-s") == 0;
-    argv += shows_steps ? 2 : 1;
+    for (argv++; *argv != NULL; argv++)
+        if (strcmp(*argv, "-s") == 0)
+            shows_steps = true;
+        else if (strcmp(*argv, "-f") == 0)
+            ends_at_failure = true;
+        else
+            break;
     if (*argv != NULL && **argv == '-') {
         fprintf(stderr, "usage: mmtest [-l | -n CASE | -t [SEED [OPS]] | "
                         "-m [SEED [OPS]] | -x [PAIR] | -d [PAIR] | "
                         "-r SEED [N] | "
-                        "[-s] SUITE[.CASE][:STEPS] …]\n");
+                        "[-s] [-f] SUITE[.CASE][:STEPS] …]\n");
         return 2;
     }
     return run_cases(argv);
