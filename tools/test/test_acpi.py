@@ -21,9 +21,8 @@ CASES = re.findall(r"^    ROW\((\w+)\)", SOURCE.read_text(), re.M)
 @pytest.fixture(scope="module")
 def results():
     assert ACPITEST.exists(), f"{ACPITEST} does not exist: make test-host"
-    done = subprocess.run([str(ACPITEST)], cwd=ROOT, text=True, check=False,
-                          errors="replace", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=watchdog.SECONDS)
+    done = watchdog.run([str(ACPITEST)], cwd=ROOT, text=True, errors="replace",
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 
 

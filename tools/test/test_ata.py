@@ -29,10 +29,9 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="module")
 def results():
     assert ATATEST.exists(), f"{ATATEST} does not exist: make test-host"
-    done = subprocess.run(
-        [str(ATATEST)], cwd=ROOT, text=True, check=False, errors="replace",
+    done = watchdog.run(
+        [str(ATATEST)], cwd=ROOT, text=True, errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=watchdog.SECONDS,
         env={"ASAN_OPTIONS": "detect_leaks=0",
              "CMOCKA_MESSAGE_OUTPUT": "TAP"})
     return tap.parse(done.stdout, notes_first=False), done.stdout

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, tiers
+from tools.run import watchdog
 
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 TOOL = BUILD / "host" / "ext2tool"
@@ -30,8 +31,8 @@ each_format = pytest.mark.parametrize("form", FORMATS)
 
 def run(name, *arguments, text=None, good=(0,)):
     """Output of a program, which must end with one of these statuses."""
-    done = subprocess.run(
-        [str(name), *map(str, arguments)], input=text, text=True, check=False,
+    done = watchdog.run(
+        [str(name), *map(str, arguments)], input=text, text=True,
         errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         # leak checking needs ptrace, which a container may not allow
         env={"PATH": PATH, "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"})

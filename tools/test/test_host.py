@@ -2,11 +2,11 @@
 becomes a pytest case, and random traces run against the shadow model."""
 
 import re
-import subprocess
 
 import pytest
 
 from conftest import BUILD, ROOT, tiers
+from tools.run import watchdog
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
@@ -20,9 +20,9 @@ MODES_OPERATIONS = 60_000
 def mmtest(*arguments):
     # Leak checking needs ptrace, which a container may not allow; the cases
     # count leaked pages and objects themselves.
-    return subprocess.run(
-        [str(MMTEST), *map(str, arguments)], cwd=ROOT, text=True, check=False,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
+    return watchdog.run(
+        [str(MMTEST), *map(str, arguments)], cwd=ROOT, text=True,
+        capture_output=True, errors="replace",
         env={"ASAN_OPTIONS": "detect_leaks=0"})
 
 

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT, tiers
+from tools.run import watchdog
 
 pytestmark = pytest.mark.plain
 
@@ -16,9 +17,9 @@ SEEDS = tiers([(1, 10)], [(1_000, 300)], samples=[(500, 30)])
 
 def mmraces(*arguments):
     assert MMRACES.exists(), f"{MMRACES} does not exist: make test-host"
-    return subprocess.run([str(MMRACES), *map(str, arguments)], cwd=ROOT,
-                          text=True, check=False, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, errors="replace")
+    return watchdog.run([str(MMRACES), *map(str, arguments)], cwd=ROOT,
+                        text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, errors="replace")
 
 
 def digest(*arguments):

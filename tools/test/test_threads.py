@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT
+from tools.run import watchdog
 
 MMTHREADS = BUILD / "threads" / "mmthreads"
 OPERATIONS = 20_000
@@ -20,9 +21,9 @@ def test_threads(seed):
     # The sanitizer needs addresses that are not random where the kernel
     # randomises more bits than it expects.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    done = subprocess.run(
+    done = watchdog.run(
         [*fixed, str(MMTHREADS), str(seed), str(OPERATIONS)], cwd=ROOT,
-        text=True, check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, errors="replace")
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        errors="replace")
     assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
         f"seed {seed}:\n{done.stdout[:6000]}"

@@ -20,10 +20,8 @@ CASES = re.findall(r"\{CASE\((\w+)\)", SOURCE.read_text())
 @pytest.fixture(scope="module")
 def results():
     assert WAKETEST.exists(), f"{WAKETEST} does not exist: make test-host"
-    done = subprocess.run(
-        [str(WAKETEST)], cwd=ROOT, text=True, check=False, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        timeout=watchdog.SECONDS)
+    done = watchdog.run([str(WAKETEST)], cwd=ROOT, text=True, errors="replace",
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 
 
