@@ -34,7 +34,7 @@ PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "initrd-workshop.tar")
 
 # The limit of the whole build, in time limits of one process.
-WHOLE = 10
+WHOLE = 30
 
 
 def planted_seed(name, text, seed):
