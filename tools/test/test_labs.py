@@ -42,17 +42,17 @@ def params(*rows, samples=0):
     """Parameters of proofs: (lab, ...), those of one lab on one worker. The
     first two of QUICKEST are for each `make test`, the first `samples` of each
     other lab are samples."""
-    done = Counter()
+    done, found = Counter(), []
     for row in rows:
         number, done[row[0].number] = done[row[0].number], \
             done[row[0].number] + 1
         quick = row[0].number == QUICKEST
         tier = [] if quick and number < 2 else \
             [sample if not quick and number < samples else long]
-        yield pytest.param(*row, id="-".join([row[0].folder.name[:2],
-                                              *map(str, row[1:])]),
-                           marks=[pytest.mark.xdist_group(row[0].folder.name),
-                                  *tier])
+        found.append(pytest.param(
+            *row, id="-".join([row[0].folder.name[:2], *map(str, row[1:])]),
+            marks=[pytest.mark.xdist_group(row[0].folder.name), *tier]))
+    return found
 
 
 each_lab = pytest.mark.parametrize("lab", [
