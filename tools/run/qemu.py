@@ -543,11 +543,11 @@ class Machine:
         text, self.buffer = self.buffer[:at], self.buffer[at:]
         return text
 
-    def expect(self, pattern, unless=None, background=False):
+    def expect(self, pattern, unless=None):
         """Reads up to the first match of `pattern`; returns the text up to its
         end. Fails at once if `unless` matches earlier, if the machine ends, or
-        if the kernel's shell waits for a command and all its output has come:
-        with `background`, the text may still come from another task."""
+        if the kernel's shell waits for a command and all its output has
+        come."""
         end = time.monotonic() + watchdog.SECONDS
         while True:
             found = re.search(pattern, self.buffer)
@@ -558,7 +558,7 @@ class Machine:
                 return text
             if wrong:
                 self._fail(f"{wrong.group()!r} came before {pattern!r}")
-            idle = not background and self.waits.last(self.sent, "shell")
+            idle = self.waits.last(self.sent, "shell")
             if idle and self.received >= idle["written"]:
                 self._fail(f"{pattern!r} did not come before the prompt")
             if not self.receive(LOOK_EVERY) and \

@@ -1,8 +1,10 @@
 """`make run` and `make debug-server` on a terminal, and the runner's messages
 when the machine crashes."""
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -37,7 +39,16 @@ def make(kernel):
 
     yield start
     for child in children:
-        child.close(force=True)
+        hang_up(child)
+
+
+def hang_up(child):
+    """Closes the terminal, ends what ran there as a shell does that loses its
+    terminal, and waits for it; pexpect's own close() waits for 0.1 s only."""
+    child.ptyproc.fileobj.close()
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGHUP)
+    watchdog.poll(lambda: not child.isalive())
 
 
 def test_first_line_says_how_to_leave_and_it_does(make):
@@ -121,7 +132,7 @@ def test_a_closed_terminal_leaves_no_files(make, monkeypatch, tmp_path, target,
     child = make(target)
     child.expect_exact(ready)
     assert list(tmp_path.iterdir())
-    child.close(force=True)
+    hang_up(child)
     watchdog.poll(lambda: not list(tmp_path.iterdir()))
 
 
