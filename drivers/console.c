@@ -23,7 +23,6 @@
 
 #define HISTORY_SIZE   16384u /* powers of two */
 #define INPUT_SIZE     1024u
-#define WRITE_CHUNK    256u /* characters in one hold of console_lock */
 #define PRINTF_MAX     512
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
@@ -228,29 +227,38 @@ void console_write_locked(const char *s, size_t n)
     show(s, n);
 }
 
-/* Passes the text on in chunks, each in one hold of the lock. */
-static void in_chunks(void (*write)(const char *s, size_t n), const char *s,
-                      size_t n)
+size_t console_line(const char *s, size_t n)
+{
+    size_t length = 0;
+
+    while (length < MIN(n, CONSOLE_LINE))
+        if (s[length++] == '\n')
+            break;
+    return length;
+}
+
+static void in_lines(void (*write)(const char *s, size_t n), const char *s,
+                     size_t n)
 {
     while (n > 0) {
-        size_t chunk = MIN(n, WRITE_CHUNK);
+        size_t length = console_line(s, n);
 
         spin_lock(&console_lock);
-        write(s, chunk);
+        write(s, length);
         spin_unlock(&console_lock);
-        s += chunk;
-        n -= chunk;
+        s += length;
+        n -= length;
     }
 }
 
 void console_record(const char *s, size_t n)
 {
-    in_chunks(record, s, n);
+    in_lines(record, s, n);
 }
 
 void console_echo(const char *s, size_t n)
 {
-    in_chunks(show, s, n);
+    in_lines(show, s, n);
 }
 
 void console_write(const char *s, size_t n)
@@ -258,7 +266,7 @@ void console_write(const char *s, size_t n)
     bool (*pager)(const char *s, size_t n) = console.pager;
 
     if (!pager || !pager(s, n))
-        in_chunks(console_write_locked, s, n);
+        in_lines(console_write_locked, s, n);
 }
 
 void console_putc(char c)

@@ -29,9 +29,15 @@ void console_panic_mode(void);
 void console_write(const char *s, size_t n);
 void console_putc(char c);
 
-/* Writes at most 256 characters, never through a pager. The caller holds
- * console_lock. */
+/* Writes a line, or a piece of one (console_line), never through a pager. The
+ * caller holds console_lock. */
 void console_write_locked(const char *s, size_t n);
+
+/* How many of n characters may be written in one hold of console_lock: to the
+ * end of the line, and at most CONSOLE_LINE. So lines of several processors do
+ * not mix, and interrupts are not disabled for long. */
+#define CONSOLE_LINE 80u
+size_t console_line(const char *s, size_t n);
 
 /* The two halves of console_write: show without recording (drawing of a line
  * editor, dmesg), and record without showing. */

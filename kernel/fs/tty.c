@@ -14,7 +14,6 @@
 
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
-#define WRITE_MAX      256u /* bytes written in one piece */
 
 /* A key has arrived; programs have got the console. */
 static struct eventcount input = EVENTCOUNT_INIT(input, "console-input");
@@ -215,18 +214,20 @@ static int show(const char *text, size_t n)
 
 static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
 {
-    char text[WRITE_MAX];
+    char text[CONSOLE_LINE];
     size_t done = 0;
 
     while (done < n) {
-        size_t chunk = MIN(n - done, sizeof(text));
-        int error = user_copy(text, (const uint8_t *)buf + done, chunk);
+        size_t length = MIN(n - done, sizeof(text));
+        int error = user_copy(text, (const uint8_t *)buf + done, length);
 
-        if (error == 0)
-            error = show(text, chunk);
+        if (error == 0) {
+            length = console_line(text, length);
+            error = show(text, length);
+        }
         if (error != 0)
             return done > 0 ? (ssize_t)done : error;
-        done += chunk;
+        done += length;
     }
     return (ssize_t)done;
 }
