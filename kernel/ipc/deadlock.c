@@ -16,8 +16,12 @@
  * that could be served. A cycle that a wrong guess hides is not found.
  *
  * A search releases sched_lock after every STEP arrows and every HANDLES
- * handles. If the searching task loses the processor meanwhile, the arrows may
- * have changed, and it begins again. A real cycle stays, so it is found then.
+ * handles. Meanwhile other tasks run, here or on other processors, and any task
+ * but the caller may change, or be gone. The members of a real cycle stay
+ * blocked, so what matters is whether they did: the search follows the cycle
+ * again and again, and at last compares how often each member was switched to
+ * (`members` of follow) with the first time. If another search began, which
+ * counts in the same ports, it begins again.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
@@ -25,7 +29,7 @@
 #include "kernel/task/handle.h"
 
 #define CHAIN_MAX 128 /* arrows followed */
-#define STEP      8   /* arrows in one hold of sched_lock */
+#define STEP      4   /* arrows in one hold of sched_lock */
 #define HANDLES   16  /* handles in one hold of sched_lock */
 #define TRIES     8
 
@@ -52,18 +56,46 @@ static struct task *waits_for(const struct task *t)
     }
 }
 
-/* ---- cycles ------------------------------------------------------------- */
+/* ---- what may change ---------------------------------------------------- */
 
-/* Releases sched_lock for a moment. False: other tasks have run. (An interrupt
- * only ends waits, and so cannot close a cycle.) */
-static bool let_in(uint32_t switches)
+/* A task as it was, in a hold of sched_lock. */
+struct sight {
+    const struct task *sight_task;
+    pid_t sight_pid;
+    uint8_t sight_state; /* of its IPC */
+    uint64_t sight_switches;
+};
+
+static struct sight look_at(const struct task *t)
 {
-    sched_let_in();
-    return task_self()->task_switches == switches;
+    return (struct sight){t, t->task_pid, t->task_ipc.ipc_state,
+                          t->task_switches};
 }
 
+/* Whether it still exists, waits in the same list and has not run; or is the
+ * caller. */
+static bool is_as_before(const struct sight *s)
+{
+    spin_assert_held(&sched_lock);
+    return s->sight_task == task_self() ||
+           (task_find(s->sight_pid) == s->sight_task &&
+            s->sight_task->task_ipc.ipc_state == s->sight_state &&
+            s->sight_task->task_switches == s->sight_switches);
+}
+
+/* Releases sched_lock for a moment. False: the task is no longer as before. */
+static bool let_in(const struct task *t)
+{
+    struct sight sight = look_at(t);
+
+    sched_let_in();
+    return is_as_before(&sight);
+}
+
+/* ---- cycles ------------------------------------------------------------- */
+
 /* Counts the handles with which a task may receive at any port. */
-static bool count_handles(const struct task *t, uint32_t switches)
+static bool count_handles(const struct task *t)
 {
     const struct handle_table *table = t->task_handles;
 
@@ -73,36 +105,49 @@ static bool count_handles(const struct task *t, uint32_t switches)
         if (h->handle_object != NULL && (h->handle_flags & HANDLE_RECEIVE))
             container_of(h->handle_object, struct port, port_object)
                 ->port_found++;
-        if (i % HANDLES == HANDLES - 1 && !let_in(switches))
+        if (i % HANDLES == HANDLES - 1 && !let_in(t))
             return false;
     }
-    return let_in(switches);
+    return let_in(t);
 }
 
 enum pass {
+    PASS_LOOK,
     PASS_RESET,
     PASS_COUNT,
-    PASS_COMPARE,
-    PASSES
+    PASS_COMPARE
 };
+
+/* Adds a member to a number that is another if one of them is another, or has
+ * run. The caller has not. */
+static uint32_t add_member(uint32_t members, const struct task *t)
+{
+    members = members * 31 + (uint32_t)t->task_pid;
+    return t == task_self() ? members
+                            : members * 31 + (uint32_t)t->task_switches;
+}
 
 /* Follows the cycle through `first`, which waits, or is about to, at its port;
  * or visits `first` alone if it waits for no known task. False: there is no
  * cycle, or another task may receive at a port where a member queues. */
-static bool follow(struct task *first, uint32_t switches, enum pass pass)
+static bool follow(struct task *first, enum pass pass, uint32_t *members)
 {
     struct task *t = first;
 
+    *members = 0;
     for (unsigned n = 0; n < CHAIN_MAX; n++) {
         bool queued = t == first || t->task_ipc.ipc_state == IPC_QUEUED;
         struct port *port = t->task_ipc.ipc_port;
 
+        if (t != task_self() && !ipc_waits(t)) /* so it may change */
+            return false;
+        *members = add_member(*members, t);
         if (queued && pass == PASS_RESET)
             port->port_found = 0;
-        if ((pass == PASS_COUNT && !count_handles(t, switches)) ||
+        if ((pass == PASS_COUNT && !count_handles(t)) ||
             (queued && pass == PASS_COMPARE &&
              port->port_found != port->port_holders) ||
-            (n % STEP == STEP - 1 && !let_in(switches)))
+            (n % STEP == STEP - 1 && !let_in(t)))
             return false;
         t = t == first ? server_of(port) : waits_for(t);
         if (t == NULL || t == first)
@@ -113,66 +158,74 @@ static bool follow(struct task *first, uint32_t switches, enum pass pass)
 
 bool ipc_deadlock(struct task *t)
 {
-    uint32_t switches;
+    static uint32_t searches;
+    struct sight sight = look_at(t);
     int tries = 0;
 
     spin_assert_held(&sched_lock);
     do {
-        enum pass pass = PASS_RESET;
+        uint32_t before, after;
+        uint32_t search;
 
-        switches = task_self()->task_switches;
-        while (pass < PASSES && follow(t, switches, pass))
-            pass++;
-        if (pass == PASSES)
-            return true;
-    } while (t == task_self() && t->task_switches != switches &&
-             ++tries < TRIES);
+        if (!follow(t, PASS_LOOK, &before))
+            return false;
+        search = ++searches;
+        if (follow(t, PASS_RESET, &before) && follow(t, PASS_COUNT, &after) &&
+            follow(t, PASS_COMPARE, &after) && searches == search)
+            return before == after;
+        if (searches == search)
+            return false;
+    } while (is_as_before(&sight) && ++tries < TRIES);
     return false;
 }
 
 /* ---- a receiver has left ------------------------------------------------ */
 
+/* Ends the wait of a caller that is in a deadlock. False: it waits as before,
+ * and is in none. */
 static bool refuse(struct task *t)
 {
-    if (!ipc_deadlock(t) || !ipc_waits(t))
-        return false;
-    ipc_refuse(t, -EDEADLK);
-    return true;
+    struct sight sight = look_at(t);
+    bool deadlock = ipc_deadlock(t);
+
+    if (!is_as_before(&sight) || !ipc_waits(t))
+        return true;
+    if (deadlock)
+        ipc_refuse(t, -EDEADLK);
+    return deadlock;
 }
 
 /* If the next receiver is known, only one caller can be in a cycle with it: the
  * one to which the chain from the receiver leads. Otherwise any caller may be
- * the only receiver that is left. */
-static void search_callers(const struct port *port, uint32_t switches)
+ * the only receiver that is left. False: the queue or the chain changed. */
+static bool search_callers(const struct port *port)
 {
     struct task *t = server_of(port);
 
     if (t == NULL)
         list_for_each (l, &port->port_callers)
-            if (refuse(ipc_task(l)) || !let_in(switches))
-                return;
+            if (refuse(ipc_task(l)) || !let_in(ipc_task(l)))
+                return false;
     for (unsigned n = 1; t != NULL && n <= CHAIN_MAX; n++) {
-        if (n % STEP == 0 && !let_in(switches))
-            return;
+        if (n % STEP == 0 && !let_in(t))
+            return false;
         if (t->task_ipc.ipc_state == IPC_QUEUED &&
             t->task_ipc.ipc_port == port) {
             refuse(t);
-            return;
+            return true;
         }
         t = waits_for(t);
     }
+    return true;
 }
 
 void ipc_refuse_deadlock(struct port *port)
 {
-    uint32_t switches;
-    int n = 0;
+    int tries = 0;
 
     spin_lock(&sched_lock);
-    do {
-        switches = task_self()->task_switches;
-        search_callers(port, switches);
-    } while (task_self()->task_switches != switches && ++n < TRIES);
+    while (!search_callers(port) && ++tries < TRIES)
+        continue;
     spin_unlock(&sched_lock);
 }
 
