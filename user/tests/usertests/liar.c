@@ -9,6 +9,7 @@
 
 #define TRUTH   0x80        /* bits that select no lie */
 #define SILENCE 0x80000000u /* the other bits are a request without a reply */
+#define SILENT  "silent"    /* a file: there was one */
 
 int liar_port;
 char liar_bytes[FS_DATA_MAX];
@@ -130,6 +131,7 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
     case DIE:
         _exit(0);
     case HANG:
+        make_file(SILENT, "");
         return false;
     case LABEL:
         m->msg_tag |= FS_LOOKUP;
@@ -204,8 +206,12 @@ static void serve(int port, const struct lie *list)
             silent = bits & SILENCE ? bits & ~SILENCE : 0;
             lie = silent != 0 || bits == TRUTH ? NULL : &list[bits - 1];
         }
-        if (r < 0 || m.msg_client == 0 || IPC_LABEL(m.msg_tag) == silent)
+        if (r < 0 || m.msg_client == 0)
             continue;
+        if (IPC_LABEL(m.msg_tag) == silent) {
+            make_file(SILENT, "");
+            continue;
+        }
         sent[m.msg_tag & IPC_DATA ? b.ipc_received : 0] = 0;
         if (send_lie(lie, &m, sent))
             ipc_reply(m.msg_client, &m);
@@ -229,7 +235,16 @@ void liar_order(int i)
 
 void liar_silence(uint32_t label)
 {
+    unlink(SILENT);
     EQUAL(notify(liar_port, SILENCE | label), 0);
+}
+
+void liar_until_silent(void)
+{
+    struct stat st;
+
+    while (stat(SILENT, &st) < 0)
+        yield();
 }
 
 pid_t liar_begin(void)

@@ -62,6 +62,10 @@ void liar_order(int i);
 /* The liar replies to no request of this kind from now on. */
 void liar_silence(uint32_t label);
 
+/* Waits until it has not replied to a request for the first time since it was
+ * told to. */
+void liar_until_silent(void);
+
 /* The number of a lie in its list. */
 int liar_find(const struct lie *list, uint32_t label, enum trick how);
 

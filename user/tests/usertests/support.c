@@ -48,29 +48,27 @@ void expect_signal(pid_t pid, int signal)
     EQUAL(WTERMSIG(status), signal);
 }
 
-/* Whether /proc/tasks lists `pid` as blocked. */
-static bool is_blocked(pid_t pid)
+/* Whether /proc/tasks lists `pid` as blocked, for this reason. */
+static bool waits_for(pid_t pid, const char *reason)
 {
     FILE *f = fopen("/proc/tasks", "r");
-    bool blocked = false;
-    char row[128];
+    bool waits = false;
+    char row[128], word[20];
 
     CHECK(f != NULL);
+    snprintf(word, sizeof(word), " %s ", reason);
     while (fgets(row, sizeof(row), f) != NULL)
         if (strtol(row, NULL, 10) == pid)
-            blocked = strstr(row, " blocked ") != NULL;
+            waits =
+                strstr(row, " blocked ") != NULL && strstr(row, word) != NULL;
     fclose(f);
-    return blocked;
+    return waits;
 }
 
-void until_blocked(pid_t pid)
+void until_waits_for(pid_t pid, const char *reason)
 {
-    for (int i = 0; i < 1000; i++) {
-        if (is_blocked(pid))
-            return;
+    while (!waits_for(pid, reason))
         yield();
-    }
-    CHECK(!"the child is blocked");
 }
 
 void make_file(const char *path, const char *text)

@@ -3,6 +3,7 @@
  */
 #include "user/tests/usertests/liar.h"
 #include "user/tests/usertests/test.h"
+#include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
 /* ---- servers that hang -------------------------------------------------- */
@@ -21,9 +22,9 @@ static void dead_server_hangs(void)
 
     liar_order(liar_find(liar_tells, FS_READ, HANG));
     first = spawn(read_until_killed, 0);
-    until_blocked(first);
+    liar_until_silent();
     second = spawn(read_until_killed, 0); /* blocks on the first request */
-    until_blocked(second);
+    until_waits_for(second, "inode");
     EQUAL(stat("m/d", &st), 0); /* other servers are not affected */
     EQUAL(kill(first, SIGKILL), 0);
     expect_signal(first, SIGKILL);
@@ -45,7 +46,7 @@ static void expect_killable(const char *path)
         stat(path, &st);
         _exit(0);
     }
-    until_blocked(pid);
+    liar_until_silent();
     EQUAL(kill(pid, SIGKILL), 0);
     expect_signal(pid, SIGKILL);
 }
@@ -124,8 +125,8 @@ static void dead_server_successor(void)
     CHECK(h >= 0);
     liar_order(liar_find(liar_tells, FS_READ, DIE));
     client = spawn(read_hello, 0);
-    until_blocked(client);
     expect_exit(server, 0);
+    until_waits_for(client, "file-server");
     server = succeed();
     EQUAL(mount(liar_port, "m"), 0);
     expect_exit(client, 0);
@@ -139,44 +140,79 @@ static void dead_server_successor(void)
     liar_end(server);
 }
 
+#define READERS 3
+
+/* A file whose size says how often the reader with this handle has read. */
+static const char *reads(int h)
+{
+    static char name[16];
+
+    snprintf(name, sizeof(name), "reads.%d", h);
+    return name;
+}
+
 /* Readers do not notice that the server is killed repeatedly. */
 static void read_on(int h)
 {
+    int counter = open(reads(h), O_WRONLY | O_CREAT);
     struct stat st;
     char buf[8];
-    int n;
 
-    for (n = 0; stat("stop", &st) < 0; n++) {
+    while (stat("stop", &st) < 0) {
         EQUAL(lseek(h, 0, SEEK_SET), 0);
         EQUAL(read(h, buf, 8), 5);
         EQUAL(memcmp(buf, "hello", 5), 0);
         CHECK(has_text("m/f", "hello"));
+        EQUAL(write(counter, "+", 1), 1);
     }
-    CHECK(n > 10);
 }
 
+static size_t times_read(int h)
+{
+    struct stat st;
+
+    return stat(reads(h), &st) < 0 ? 0 : st.st_size;
+}
+
+/* Each reader has read twice, so the present server has replied to it. */
+static void until_read(const int *h)
+{
+    size_t before[READERS];
+
+    for (int i = 0; i < READERS; i++)
+        before[i] = times_read(h[i]);
+    for (int i = 0; i < READERS; i++)
+        while (times_read(h[i]) < before[i] + 2)
+            sleep_ms(1);
+}
+
+/* A request fails if three servers die during it, so not more than two die in
+ * a row before all have replied. */
 static void dead_server_storm(void)
 {
     pid_t server = liar_begin();
-    pid_t readers[3];
+    pid_t readers[READERS];
+    int h[READERS];
 
-    for (int i = 0; i < 3; i++)
-        readers[i] = spawn(read_on, open("m/f", O_RDONLY));
+    for (int i = 0; i < READERS; i++) {
+        h[i] = open("m/f", O_RDONLY);
+        readers[i] = spawn(read_on, h[i]);
+    }
     for (int i = 0; i < 20; i++) {
-        for (int k = 0; k < 3 * i; k++)
+        if (i % 2 == 0)
+            until_read(h);
+        for (int k = 0; k < i % 4; k++)
             yield();
         EQUAL(kill(server, SIGKILL), 0);
         expect_signal(server, SIGKILL);
         server = succeed();
         EQUAL(mount(liar_port, "m"), 0);
     }
-    sleep_ms(10);
     make_file("stop", "");
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < READERS; i++) {
         expect_exit(readers[i], 0);
-    for (int h = 3; h < 10; h++)
-        if (h != liar_port)
-            close(h);
+        EQUAL(close(h[i]), 0);
+    }
     liar_end(server);
 }
 
@@ -306,8 +342,8 @@ static void dead_server_orphan_written(void)
     EQUAL(unlink("m/f"), 0);
     liar_order(liar_find(liar_tells, FS_WRITE, DIE));
     client = spawn(write_fails, h);
-    until_blocked(client);
     expect_exit(server, 0);
+    until_waits_for(client, "file-server");
     server = succeed();
     EQUAL(mount(liar_port, "m"), 0);
     expect_exit(client, 0);

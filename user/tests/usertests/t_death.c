@@ -74,7 +74,7 @@ static void death_server_queued(void)
     pid_t server = start_server(sleep_long);
     pid_t client = start_client(expect_epipe);
 
-    until_blocked(client);
+    until_waits_for(client, "message");
     end_server(server);
     expect_exit(client, 0);
 }
@@ -85,8 +85,8 @@ static void death_server_before_reply(void)
     pid_t server = start_server(receive_only);
     pid_t client = start_client(expect_epipe);
 
-    until_blocked(client);
-    until_blocked(server);
+    until_waits_for(client, "message");
+    until_waits_for(server, "sleep");
     end_server(server);
     expect_exit(client, 0);
 }
@@ -158,7 +158,7 @@ static void death_one_of_two(void)
     port = port_create();
     first = spawn(sleep_long, 0);
     second = spawn(serve_one, 0);
-    until_blocked(second);
+    until_waits_for(second, "message");
     end_server(first);
     expect_exit(start_client(expect_six), 0);
     expect_exit(second, 0);
@@ -246,7 +246,7 @@ static void death_client_queued(void)
 
     port = port_create();
     first = start_client(call_once);
-    until_blocked(first);
+    until_waits_for(first, "message");
     second = start_client(call_once);
     end_server(first);
     reply_to_one(1);
@@ -279,7 +279,7 @@ static void death_receiving(void)
 {
     pid_t server = start_server(receive_only);
 
-    until_blocked(server);
+    until_waits_for(server, "message");
     end_server(server);
     expect_exit(start_client(expect_epipe), 0);
 }
@@ -303,7 +303,7 @@ static void death_handle_is_closed(void)
         _exit(0);
     }
     EQUAL(close(ends[1]), 0);
-    until_blocked(client);
+    until_waits_for(client, "message");
     end_server(server);
     expect_exit(client, 0);
     EQUAL(read(ends[0], &c, 1), 0);

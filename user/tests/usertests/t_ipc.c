@@ -250,19 +250,22 @@ static void ipc_out_of_order(void)
         expect_exit(children[i], i + 10);
 }
 
-/* reply_receive replies to the last client and receives the next call. */
+/* reply_receive replies to the last client and receives the next call. Either
+ * may be the first. */
 static void ipc_reply_and_receive(void)
 {
     int port = port_create();
     struct message m = {0};
     pid_t a = spawn(call_with, port << 8 | 1);
-    pid_t b = spawn(call_with, port << 8 | 1);
+    pid_t b = spawn(call_with, port << 8 | 2);
+    uint32_t first;
 
     EQUAL(ipc_receive(port, &m), 0);
-    m.msg_word[0] = 5;
+    first = m.msg_word[0];
+    m.msg_word[0] += 4;
     EQUAL(ipc_reply_receive(port, &m), 0);
-    EQUAL(m.msg_word[0], 1);
-    m.msg_word[0] = 6;
+    EQUAL(m.msg_word[0], 3 - first);
+    m.msg_word[0] += 4;
     EQUAL(ipc_reply(m.msg_client, &m), 0);
     expect_exit(a, 5);
     expect_exit(b, 6);
@@ -328,7 +331,7 @@ static void ipc_call_self(void)
 
     FAILS(ipc_call(port, &m), EDEADLK);
     child = spawn(receive_and_reply, port);
-    until_blocked(child);
+    until_waits_for(child, "message");
     EQUAL(ipc_call(port, &m), 0);
     expect_exit(child, 0);
 }
@@ -366,7 +369,7 @@ static void ipc_notify_wakes(void)
     int port = port_create();
     pid_t child = spawn(receive_bits, port);
 
-    until_blocked(child);
+    until_waits_for(child, "message");
     EQUAL(notify(port, 3), 0);
     expect_exit(child, 0);
 }

@@ -336,7 +336,7 @@ static void liar_mount_hangs(void)
     EQUAL(mkdir("m"), 0);
     liar_order(liar_find(liar_tells_mount, FS_STAT, HANG));
     pid = spawn(try_mount, 0);
-    until_blocked(pid);
+    liar_until_silent();
     EQUAL(kill(pid, SIGKILL), 0);
     expect_signal(pid, SIGKILL);
     liar_stop(server);

@@ -106,7 +106,7 @@ static void pipe_writer_waits(void)
 
     make_pipe(ends);
     child = spawn(write_much, ends[1]);
-    until_blocked(child);
+    until_waits_for(child, "pipe-full");
     while (left > 0) {
         char some[113];
         ssize_t n = read(ends[0], some, sizeof(some));
@@ -141,7 +141,7 @@ static void pipe_writer_gets_epipe(void)
         expect_broken(ends[1]);
         _exit(0);
     }
-    until_blocked(child);
+    until_waits_for(child, "pipe-full");
     EQUAL(close(ends[0]), 0);
     expect_exit(child, 0);
 }
@@ -161,7 +161,7 @@ static void pipe_reader_gets_end(void)
         EQUAL(read(ends[0], &c, 1), 0);
         _exit(0);
     }
-    until_blocked(child);
+    until_waits_for(child, "pipe-empty");
     EQUAL(close(ends[1]), 0);
     expect_exit(child, 0);
 }
@@ -228,13 +228,13 @@ static void pipe_killed_waiting(void)
 
     make_pipe(ends);
     child = spawn(read_blocked, ends[0]);
-    until_blocked(child);
+    until_waits_for(child, "pipe-empty");
     EQUAL(kill(child, SIGKILL), 0);
     expect_signal(child, SIGKILL);
     EQUAL(write(ends[1], "y", 1), 1);
     EQUAL(read(ends[0], &c, 1), 1);
     child = spawn(write_much, ends[1]);
-    until_blocked(child);
+    until_waits_for(child, "pipe-full");
     EQUAL(kill(child, SIGTERM), 0);
     expect_signal(child, SIGTERM);
     EQUAL(read(ends[0], block, sizeof(block)), PIPE_SIZE);
@@ -286,7 +286,7 @@ static void pipe_exhaustion(void)
         fill_with_pipes(ends[0]);
         _exit(0);
     }
-    until_blocked(child);
+    until_waits_for(child, "pipe-empty");
     sleep_ms(100);
     EQUAL(close(ends[1]), 0);
     expect_exit(child, 0);

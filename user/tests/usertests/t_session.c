@@ -16,20 +16,20 @@ struct row {
     char row_name[32];
 };
 
-/* Splits a row of /proc/tasks. */
+/* Splits a row of /proc/tasks: ten words, or eleven on several processors. */
 static void split(char *text, struct row *row)
 {
-    char *words[10] = {NULL};
+    char *words[11] = {NULL};
     size_t n = 0;
 
-    for (char *w; n < 10 && (w = strtok_r(text, " \n", &text)) != NULL;)
+    for (char *w; n < 11 && (w = strtok_r(text, " \n", &text)) != NULL;)
         words[n++] = w;
-    CHECK(n == 10);
+    CHECK(n >= 10);
     row->row_pid = (pid_t)strtol(words[0], NULL, 10);
     row->row_parent = (pid_t)strtol(words[1], NULL, 10);
     row->row_group = (pid_t)strtol(words[2], NULL, 10);
     strlcpy(row->row_session, words[3], sizeof(row->row_session));
-    strlcpy(row->row_name, words[9], sizeof(row->row_name));
+    strlcpy(row->row_name, words[n - 1], sizeof(row->row_name));
 }
 
 /* The task of that pid, or of that name if it is 0. */
@@ -140,7 +140,7 @@ static void session_of_callers(void)
     CHECK(own != 0);
     for (int i = 0; i < 2; i++) {
         if (i == 0)
-            until_blocked(child);
+            until_waits_for(child, "message");
         b.ipc_session = 0xdead;
         EQUAL(ipc_receive(port, &m), 0);
         EQUAL(b.ipc_session, own);

@@ -59,14 +59,15 @@ static void go(int unused)
 static const struct {
     uint32_t label;
     void (*ask)(int unused); /* sends it */
+    const char *lock;        /* that it holds meanwhile */
 } requests[] = {
-    {FS_INODE, look},         {FS_LOOKUP, look},
-    {FS_READ, with_file},     {FS_WRITE, with_file},
-    {FS_TRUNCATE, with_file}, {FS_SYNC, with_file},
-    {FS_GETDENTS, list},      {FS_NAME, go},
-    {FS_CREATE, change},      {FS_LINK, change},
-    {FS_RENAME, change},      {FS_RMDIR, change},
-    {FS_UNLINK, change},
+    {FS_INODE, look, "inode"},         {FS_LOOKUP, look, "inode"},
+    {FS_READ, with_file, "inode"},     {FS_WRITE, with_file, "inode"},
+    {FS_TRUNCATE, with_file, "inode"}, {FS_SYNC, with_file, "inode"},
+    {FS_GETDENTS, list, "inode"},      {FS_NAME, go, "rename"},
+    {FS_CREATE, change, "inode"},      {FS_LINK, change, "inode"},
+    {FS_RENAME, change, "inode"},      {FS_RMDIR, change, "rename"},
+    {FS_UNLINK, change, "inode"},
 };
 
 static void expect_killed(pid_t pid)
@@ -87,9 +88,9 @@ static void silent_any(void)
 
         liar_silence(requests[i].label);
         first = spawn(requests[i].ask, 0);
-        until_blocked(first);
+        liar_until_silent();
         second = spawn(requests[i].ask, 0);
-        until_blocked(second);
+        until_waits_for(second, requests[i].lock);
         expect_killed(second);
         expect_killed(first);
         EQUAL(umount("m"), 0);
@@ -112,7 +113,7 @@ static void silent_unmount(void)
 
     liar_silence(FS_UNMOUNT);
     pid = spawn(try_unmount, 0);
-    until_blocked(pid);
+    liar_until_silent();
     EQUAL(mount(liar_port, "m"), 0);
     expect_killed(pid);
     liar_order(-1);
@@ -156,7 +157,7 @@ static void silent_mounts(void)
     EQUAL(mount(inner_port, "m/d"), 0);
     liar_silence(FS_RENAME);
     mover = spawn(change, 0);
-    until_blocked(mover);
+    liar_until_silent();
     liar_silence(FS_NAME);
     expect_exit(spawn(read_mounts, 0), 0);
     expect_killed(mover);
@@ -200,11 +201,11 @@ static void silent_rename(void)
     path_of_d(path);
     liar_silence(FS_GETDENTS);
     lister = spawn(list, 0);
-    until_blocked(lister);
+    liar_until_silent();
     mounter = spawn(try_mount, 0);
-    until_blocked(mounter);
+    until_waits_for(mounter, "inode");
     mover = spawn(try_rename, 0);
-    until_blocked(mover);
+    until_waits_for(mover, "rename");
     liar_order(-1);
     expect_killed(lister);
     failed = exit_code(mounter) + exit_code(mover);

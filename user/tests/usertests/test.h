@@ -99,8 +99,10 @@ pid_t spawn(void (*fn)(int arg), int arg);
 void expect_exit(pid_t pid, int code);
 void expect_signal(pid_t pid, int signal);
 
-/* Waits until /proc/tasks lists the child as blocked. */
-void until_blocked(pid_t pid);
+/* Waits until /proc/tasks lists the child as blocked for this reason, such as
+ * "message". That is the wait which is meant if the child has no other for the
+ * same reason. */
+void until_waits_for(pid_t pid, const char *reason);
 
 /* Creates a file with this text; tests whether it has this text. */
 void make_file(const char *path, const char *text);
