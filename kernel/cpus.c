@@ -2,9 +2,9 @@
  * The processors besides the one that boots: starts them, and stops them in a
  * panic (in kernels for several processors: SMP_SRC in tools/make/kernel.mk).
  *
- * They are started one at a time when the prompt is ready. Each has its idle
- * task, which waits for work that does not come yet, and a stack for its double
- * fault. A processor that does not answer costs a message and 100 ms.
+ * They are started one at a time when the prompt is ready. Each has an idle
+ * task and a stack for its double fault. A processor that does not answer costs
+ * a message and 100 ms.
  */
 #include "kernel/cpus.h"
 #include "drivers/console.h"
@@ -35,7 +35,6 @@ struct further {
     struct cpu cpu;
     struct segments segments;
     struct tss tss;
-    void (*run)(void);
 };
 
 static struct kmem_cache *cpu_cache;
@@ -56,13 +55,18 @@ BOOT_OPTION(cpus, "cpus=", "cpus=N", "use at most so many processors",
 
 /* ---- starting ----------------------------------------------------------- */
 
-static void idle(void)
+/* The scheduler may use the processor, which runs its idle task. */
+static void join(struct cpu *cpu)
 {
-    for (;;)
-        cpu_wait_interrupt();
+    spin_lock(&sched_lock);
+    cpu->cpu_idle->task_state = TASK_RUNNING;
+    cpu->cpu_since_ms = timer_ms();
+    cpu_online[cpu->cpu_number] = cpu;
+    cpu_started = MAX(cpu_started, cpu->cpu_number + 1);
+    spin_unlock(&sched_lock);
 }
 
-/* The first code of a processor in the kernel. */
+/* The first code of a processor in the kernel: its idle task. */
 static void begin(void *arg)
 {
     struct further *f = arg;
@@ -71,10 +75,10 @@ static void begin(void *arg)
     gdt_load(&f->cpu);
     trap_load();
     apic_on();
-    cpu_online[f->cpu.cpu_number] = &f->cpu;
+    join(&f->cpu);
     write_cr3(paging_kernel_cr3()); /* forgets what was unmapped meanwhile */
-    f->run();
-    idle();
+    for (;;)
+        cpu_wait_interrupt();
 }
 
 static bool is_online(const struct cpu *cpu)
@@ -90,14 +94,13 @@ static void wait_us(const struct cpu *cpu, uint32_t us)
         cpu_relax();
 }
 
-bool cpus_run(struct cpu *cpu, void (*fn)(void))
+/* False: it does not answer. */
+static bool start(struct further *f)
 {
-    struct further *f = container_of(cpu, struct further, cpu);
+    struct cpu *cpu = &f->cpu;
     vaddr_t top = cpu->cpu_task->task_stack_top;
 
-    cpu_online[cpu->cpu_number] = NULL;
     mp_reset(cpu->cpu_apic);
-    f->run = fn;
     gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
     mp_place(switch_prepare(top - sizeof(struct trapframe), begin, cpu));
     sched_sleep_ms(RESET_MS);
@@ -133,7 +136,9 @@ static struct further *make(uint8_t apic, unsigned number)
         return NULL;
     memset(f, 0, sizeof(*f));
     f->cpu.cpu_task = task_prepare("idle", NULL, NULL, PRIORITY_IDLE);
+    f->cpu.cpu_idle = f->cpu.cpu_task;
     f->cpu.cpu_number = number;
+    f->cpu.cpu_bit = 1u << number;
     f->cpu.cpu_apic = apic;
     f->segments.segments_tss = &f->tss;
     f->segments.segments_guard =
@@ -153,7 +158,7 @@ bool cpus_add(uint8_t apic)
     while (number < CPUS_MAX && cpu_online[number] != NULL)
         number++;
     f = number < CPUS_MAX ? make(apic, number) : NULL;
-    if (f != NULL && cpus_run(&f->cpu, idle))
+    if (f != NULL && start(f))
         return true;
     kprintf("the processor with APIC %u %s; it is not used\n", apic,
             f == NULL ? "gets no memory" : "does not answer");
@@ -189,6 +194,39 @@ static void start_all(const void *arg UNUSED)
 
 HOOK(HOOK_PROMPT, start_all);
 
+/* ---- a function on one of them ------------------------------------------ */
+
+static struct {
+    const struct cpu *cpu;
+    void (*fn)(void);
+} job;
+
+static void run_job(void *unused UNUSED)
+{
+    void (*fn)(void) = job.fn;
+
+    sched_move_self((uint8_t)job.cpu->cpu_bit);
+    irq_disable();
+    __atomic_store_n(&job.fn, NULL, __ATOMIC_RELEASE);
+    fn();
+    irq_enable();
+}
+
+bool cpus_run(struct cpu *cpu, void (*fn)(void))
+{
+    struct task *t;
+
+    job.cpu = cpu;
+    job.fn = fn;
+    t = task_create("job", run_job, NULL, PRIORITY_KERNEL);
+    if (t == NULL)
+        return false;
+    task_disown(t);
+    while (__atomic_load_n(&job.fn, __ATOMIC_ACQUIRE) != NULL)
+        sched_sleep_ms(1);
+    return true;
+}
+
 /* ---- showing ------------------------------------------------------------ */
 
 /* Where it was stopped, and the locks that it held, as far as is known. */
@@ -204,15 +242,25 @@ static void print_place(const struct cpu *cpu)
         kprintf("%s %s", i == 0 ? ", holds" : ",", spin_name(cpu->cpu_lock[i]));
 }
 
+/* Per cent of the time since it started. */
+static unsigned idle_share(const struct cpu *cpu)
+{
+    uint64_t ms = timer_ms() - cpu->cpu_since_ms;
+    uint64_t idle = cpu->cpu_idle->task_ticks * (1000 / TIMER_HZ);
+
+    return (unsigned)MIN(ms == 0 ? 100 : idle * 100 / ms, 100);
+}
+
 static void print_cpu(const struct cpu *cpu)
 {
-    const char *state = cpu == &cpu_boot ? "running" : "idle";
+    const char *state = cpu->cpu_task == cpu->cpu_idle ? "idle" : "running";
 
     if (panic_happened())
         state = cpu->cpu_stopped != NULL ? "stopped"
                 : cpu == cpu_self()      ? "panicked"
                                          : "lost";
-    kprintf("%3u %4u %-8s  %s", cpu->cpu_number, cpu->cpu_apic, state,
+    kprintf("%3u %4u %-8s %8u %5u %s", cpu->cpu_number, cpu->cpu_apic, state,
+            (unsigned)cpu->cpu_switches, idle_share(cpu),
             cpu->cpu_task->task_name);
     print_place(cpu);
     kprintf("\n");
@@ -220,7 +268,7 @@ static void print_cpu(const struct cpu *cpu)
 
 static int cmd_cpus(char **argv UNUSED)
 {
-    kprintf("CPU APIC STATE     TASK%s\n",
+    kprintf("CPU APIC STATE    SWITCHES IDLE%% TASK%s\n",
             panic_happened() ? "             PLACE" : "");
     for (unsigned i = 0; i < CPUS_MAX; i++)
         if (cpu_online[i] != NULL)

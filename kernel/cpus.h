@@ -10,7 +10,6 @@
  */
 bool cpus_add(uint8_t apic);
 
-/* Starts a processor of cpus_add, again if it is online, with fn, interrupts
- * disabled, on the stack of its idle task, which goes on if fn returns. False:
- * it does not answer, and is off. May sleep. */
+/* Calls fn in a task of its own on this processor, with interrupts disabled;
+ * returns when that has begun. False: no memory. May sleep. */
 bool cpus_run(struct cpu *cpu, void (*fn)(void));

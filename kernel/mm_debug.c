@@ -177,13 +177,15 @@ void mm_resume_others(void)
     call_resume_others(others_flags);
 }
 
+/* A task that another processor runs has left task_esp. */
 static bool live_stack(struct task *t, void *arg)
 {
     mm_root_t *fn = *(mm_root_t **)arg;
+    const struct cpu *cpu = cpu_of(t);
 
     if (t != task_self())
-        fn((const void *)t->task_esp, (const void *)t->task_stack_top,
-           t->task_name);
+        fn((const void *)(cpu == NULL ? t->task_esp : cpu->cpu_halted_at),
+           (const void *)t->task_stack_top, t->task_name);
     return true;
 }
 

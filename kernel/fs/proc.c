@@ -152,15 +152,27 @@ const char *proc_state(enum task_state state)
     return states[state];
 }
 
+/* A column for the processor that ran it last, where there are several. */
+static void tasks_cpu(char *text, size_t size, const struct cpu *cpu)
+{
+    *text = '\0';
+    if (cpu_count > 1 && cpu == NULL)
+        snprintf(text, size, "   -");
+    else if (cpu_count > 1)
+        snprintf(text, size, "%4u", cpu->cpu_number);
+}
+
 static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
 {
     char session[12] = "-";
+    char cpu[12];
 
+    tasks_cpu(cpu, sizeof(cpu), st->stat_cpu);
     if (st->stat_program)
         snprintf(session, sizeof(session), "%u", (unsigned)st->stat_session);
-    out(to, "%5d %5d %5d %4s %-7s %3u %7llu %8llu %-13s %s\n",
+    out(to, "%5d %5d %5d %4s %-7s %3u%s %7llu %8llu %-13s %s\n",
         (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group, session,
-        proc_state(st->stat_state), st->stat_priority,
+        proc_state(st->stat_state), st->stat_priority, cpu,
         (unsigned long long)st->stat_ticks * (1000 / TIMER_HZ),
         (unsigned long long)st->stat_switches,
         st->stat_waits_for != NULL ? st->stat_waits_for : "-", st->stat_name);
@@ -172,8 +184,9 @@ void proc_tasks(proc_print_t *out, void *to)
     pid_t last = -1;
     size_t n;
 
-    out(to, "%5s %5s %5s %4s %-7s %3s %7s %8s %-13s %s\n", "PID", "PPID", "GRP",
-        "SES", "STATE", "PRI", "CPU(ms)", "SWITCHES", "WAITS-FOR", "NAME");
+    out(to, "%5s %5s %5s %4s %-7s %3s%s %7s %8s %-13s %s\n", "PID", "PPID",
+        "GRP", "SES", "STATE", "PRI", cpu_count == 1 ? "" : " CPU", "CPU(ms)",
+        "SWITCHES", "WAITS-FOR", "NAME");
     while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
         for (size_t i = 0; i < n; i++)
             tasks_row(out, to, &st[i]);

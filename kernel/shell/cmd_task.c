@@ -122,11 +122,14 @@ static void json_task(const struct task_stat *st)
 {
     kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"session\":%u,"
             "\"state\":\"%s\",\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,"
-            "\"switches\":%llu,\"waits_for\":",
+            "\"switches\":%llu,",
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
             (unsigned)st->stat_session, proc_state(st->stat_state),
             st->stat_priority, st->stat_user ? "true" : "false",
             st->stat_ticks * MS_PER_TICK, st->stat_switches);
+    if (st->stat_cpu != NULL)
+        kprintf("\"cpu\":%u,", st->stat_cpu->cpu_number);
+    kprintf("\"waits_for\":");
     shell_json_string(waits_for(st));
     kprintf(",\"name\":");
     shell_json_string(st->stat_name);

@@ -30,8 +30,7 @@ static void handle_pending(struct trapframe *tf UNUSED)
 {
     struct task *self = task_self();
 
-    if (self->task_pending & PENDING_RESCHED)
-        sched_yield();
+    sched_preempt();
     if (self->task_pending & PENDING_KILL) {
         irq_enable();
         process_exit(self->task_signal);
@@ -202,6 +201,16 @@ pid_t process_spawn(const struct process_start *start)
     return error;
 }
 
+/* Both in one step: if another task ran in between, this processor could keep
+ * the old directory while the caller goes on elsewhere and frees it. */
+static void enter_directory(struct task *self, uint32_t cr3)
+{
+    irq_disable();
+    self->task_cr3 = cr3;
+    write_cr3(cr3);
+    irq_enable();
+}
+
 /* ---- exec --------------------------------------------------------------- */
 
 /* From here on the old program no longer exists. */
@@ -217,8 +226,7 @@ static void replace(struct space *s, const char *path, struct inode *program,
         ipc_irq_drop(self);
 
     self->task_space = s;
-    self->task_cr3 = space_cr3(s);
-    write_cr3(self->task_cr3);
+    enter_directory(self, space_cr3(s));
     space_destroy(old);
     handle_close_on_exec(self->task_handles);
     task_set_name(self, exec_name(path));
@@ -304,8 +312,7 @@ void process_exit(int status)
     ipc_task_exit(self);
     self->task_cwd = NULL;
     inode_put(cwd);
-    self->task_cr3 = paging_kernel_cr3();
-    write_cr3(self->task_cr3);
+    enter_directory(self, paging_kernel_cr3());
     self->task_space = NULL;
     space_destroy(s);
     if (self->task_grant != NULL) {

@@ -80,9 +80,11 @@ int grant_take(struct grant *g, struct task *t)
     return result;
 }
 
+/* The map is the first processor's, so tasks with ports run there. */
 static void set_task_ports(struct task *t, const struct grant *g)
 {
     t->task_ports = g;
+    sched_move(t, g != NULL ? 1 : TASK_ANYWHERE);
     if (t == task_self())
         grant_switch_ports(t);
 }
@@ -182,6 +184,8 @@ void grant_switch_ports(const struct task *next)
     const struct grant *g = next->task_ports;
 
     spin_assert_held(&sched_lock);
+    if (CPU_SEVERAL && cpu_self() != &cpu_boot)
+        return; /* a task that gets ports here is about to move */
     if (g != NULL && g != mapped) {
         if (mapped != NULL)
             set_ports(mapped, false);
@@ -277,10 +281,11 @@ static bool allows_all(const struct grant *g, size_t *ports)
     return true;
 }
 
-/* Whether the map allows exactly the ports of the running task's grant. */
+/* Whether the map allows exactly the ports of the grant of the task that runs
+ * on the first processor. */
 static const char *check_map(void)
 {
-    const struct grant *g = task_self()->task_ports;
+    const struct grant *g = cpu_boot.cpu_task->task_ports;
     size_t ports = 0;
 
     if (gdt_ports_are_on() != (g != NULL) || (g != NULL && g != mapped))

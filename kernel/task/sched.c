@@ -15,6 +15,7 @@
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/task/grant.h"
+#include "kernel/x86/call.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/switch.h"
 
@@ -22,17 +23,101 @@ struct spinlock sched_lock = SPINLOCK_INIT("scheduler", SCHED_LOCK_RANK);
 
 static struct list ready[PRIORITIES];
 static uint32_t ready_mask;
-static struct task *idle;
 
 void sched_init(struct task *boot, struct task *idle_task)
 {
     for (unsigned i = 0; i < PRIORITIES; i++)
         list_init(&ready[i]);
-    idle = idle_task;
-    idle->task_state = TASK_READY;
+    idle_task->task_state = TASK_READY;
     boot->task_state = TASK_RUNNING;
     boot->task_slice = TASK_SLICE;
+    cpu_self()->cpu_idle = idle_task;
     cpu_self()->cpu_task = boot;
+}
+
+/* ---- processors --------------------------------------------------------- */
+
+static inline bool may_run(const struct task *t, const struct cpu *cpu)
+{
+    return !CPU_SEVERAL || (t->task_cpus & cpu->cpu_bit) != 0;
+}
+
+/* The processor runs the scheduler soon. */
+static void resched(struct cpu *cpu)
+{
+    cpu->cpu_task->task_pending |= PENDING_RESCHED;
+    if (cpu != cpu_self())
+        call_resched(cpu);
+}
+
+/* A processor for a task that is ready: the one whose task has the lowest
+ * priority of all, below that of `t`. One that runs the scheduler soon anyway
+ * was found for another task. */
+static __attribute__((noinline)) void place_on_any(const struct task *t)
+{
+    unsigned lowest = t->task_priority;
+    struct cpu *best = NULL;
+    struct cpu *cpu;
+
+    for_each_cpu (cpu) {
+        const struct task *now = cpu->cpu_task;
+
+        if (now->task_priority < lowest &&
+            (now->task_pending & PENDING_RESCHED) == 0 && may_run(t, cpu)) {
+            lowest = now->task_priority;
+            best = cpu;
+        }
+    }
+    if (best != NULL)
+        resched(best);
+}
+
+static inline void place(const struct task *t)
+{
+    struct task *self = task_self();
+
+    if (cpu_count > 1)
+        place_on_any(t);
+    else if (t->task_priority > self->task_priority)
+        self->task_pending |= PENDING_RESCHED;
+}
+
+void sched_move(struct task *t, uint8_t cpus)
+{
+    struct cpu *cpu = cpu_of(t);
+
+    spin_assert_held(&sched_lock);
+    t->task_cpus = cpus;
+    if (cpu != NULL && !may_run(t, cpu))
+        resched(cpu);
+}
+
+void sched_move_self(uint8_t cpus)
+{
+    spin_lock(&sched_lock);
+    sched_move(task_self(), cpus);
+    spin_unlock(&sched_lock);
+    sched_preempt();
+}
+
+static bool is_idle(const struct cpu *cpu)
+{
+    return __atomic_load_n(&cpu->cpu_task, __ATOMIC_RELAXED) == cpu->cpu_idle;
+}
+
+void sched_confine(bool to_first)
+{
+    struct cpu *cpu;
+
+    spin_lock(&sched_lock);
+    for_each_cpu (cpu) {
+        cpu->cpu_bit = to_first && cpu != &cpu_boot ? 0 : 1u << cpu->cpu_number;
+        resched(cpu);
+    }
+    spin_unlock(&sched_lock);
+    for_each_cpu (cpu)
+        while (cpu->cpu_bit == 0 && !is_idle(cpu))
+            sched_yield();
 }
 
 /* ---- queues ------------------------------------------------------------- */
@@ -41,24 +126,44 @@ void sched_ready(struct task *t)
 {
     spin_assert_held(&sched_lock);
     t->task_state = TASK_READY;
-    if (t == idle)
+    if (t->task_priority == PRIORITY_IDLE)
         return;
     list_insert_before(&ready[t->task_priority], &t->task_link);
     ready_mask |= 1u << t->task_priority;
 }
 
-static struct task *pick(void)
+/* The first of the highest priority that may run here, if that is not the first
+ * of all: few tasks may not run anywhere. Or the idle task. */
+static __attribute__((noinline)) struct task *pick_other(const struct cpu *cpu)
 {
-    unsigned priority;
+    for (unsigned priority = PRIORITIES; priority-- > 0;)
+        list_for_each (l, &ready[priority]) {
+            struct task *t = list_entry(l, struct task, task_link);
+
+            if (may_run(t, cpu))
+                return t;
+        }
+    return cpu->cpu_idle;
+}
+
+static inline struct task *pick(const struct cpu *cpu)
+{
+    struct list *queue;
     struct task *t;
 
     if (ready_mask == 0)
-        return idle;
-    priority = 31 - (unsigned)__builtin_clz(ready_mask);
-    t = list_entry(ready[priority].next, struct task, task_link);
+        return cpu->cpu_idle;
+    queue = &ready[31 - (unsigned)__builtin_clz(ready_mask)];
+    t = list_entry(queue->next, struct task, task_link);
+    if (unlikely(!may_run(t, cpu))) {
+        t = pick_other(cpu);
+        if (t == cpu->cpu_idle)
+            return t;
+        queue = &ready[t->task_priority];
+    }
     list_remove(&t->task_link);
-    if (list_empty(&ready[priority]))
-        ready_mask &= ~(1u << priority);
+    if (list_empty(queue))
+        ready_mask &= ~(1u << t->task_priority);
     return t;
 }
 
@@ -66,18 +171,24 @@ static struct task *pick(void)
 
 /* The lock saves the interrupt flag of the task that took it. Each task has its
  * own flag again when it returns from here. */
-static inline void switch_to(struct task *self, struct task *next)
+static inline void switch_to(struct cpu *cpu, struct task *self,
+                             struct task *next)
 {
     uint32_t eflags = sched_lock.lock_eflags;
 
     next->task_state = TASK_RUNNING;
     next->task_switches++;
-    cpu_self()->cpu_task = next;
-    gdt_set_stack(next->task_stack_top);
+    if (CPU_SEVERAL) {
+        next->task_cpu = cpu;
+        cpu->cpu_switches++;
+    }
+    cpu->cpu_task = next;
+    gdt_set_stack(cpu, next->task_stack_top);
     grant_switch(self, next);
     if (next->task_cr3 != self->task_cr3)
         write_cr3(next->task_cr3);
     switch_stack(&self->task_esp, next->task_esp);
+    /* `self` goes on, perhaps on another processor than `cpu`. */
     sched_lock.lock_eflags = eflags;
 }
 
@@ -91,19 +202,23 @@ void sched_begin(void)
 /* Runs the best ready task. The caller is in some queue, or a zombie. */
 void sched_switch(void)
 {
+    struct cpu *cpu = cpu_self();
     struct task *self = task_self();
-    struct task *next = pick();
+    struct task *next = pick(cpu);
 
     spin_assert_held(&sched_lock);
     self->task_pending &= ~PENDING_RESCHED;
     next->task_slice = TASK_SLICE;
-    if (next != self)
-        switch_to(self, next);
-    else
+    if (next == self) {
         self->task_state = TASK_RUNNING;
+        return;
+    }
+    if (cpu_count > 1 && self->task_state == TASK_READY)
+        place(self);
+    switch_to(cpu, self, next);
 }
 
-void sched_yield(void)
+static void let_others_run(void)
 {
     spin_lock(&sched_lock);
     sched_ready(task_self());
@@ -111,12 +226,20 @@ void sched_yield(void)
     spin_unlock(&sched_lock);
 }
 
+/* The caller may wait for a task on another processor, to which `pause` passes
+ * the turn in a counted run. A preempted task has done nothing with its own. */
+void sched_yield(void)
+{
+    let_others_run();
+    cpu_relax();
+}
+
 void sched_preempt(void)
 {
     struct task *self = task_self();
 
     if (self != NULL && (self->task_pending & PENDING_RESCHED))
-        sched_yield();
+        let_others_run();
 }
 
 /* ---- waiting and waking ------------------------------------------------- */
@@ -163,28 +286,41 @@ static inline void end_wait(struct task *t, int result)
     timeout_clear(&t->task_timeout);
 }
 
+/* Whether `next` may run here instead of `self`, without the queue: not if a
+ * better task was placed here from another processor. */
+static inline bool may_take_over(const struct cpu *cpu, const struct task *self,
+                                 const struct task *next)
+{
+    return !CPU_SEVERAL ||
+           ((self->task_pending & PENDING_RESCHED) == 0 && may_run(next, cpu));
+}
+
 int sched_block_handoff(bool interruptible, struct task *next, int result)
 {
+    struct cpu *cpu = cpu_self();
     struct task *self = task_self();
 
     spin_assert_held(&sched_lock);
     if (!begin_wait(self, interruptible, 0))
         return -EINTR;
     end_wait(next, result);
+    if (unlikely(!may_take_over(cpu, self, next))) {
+        sched_ready(next);
+        place(next);
+        sched_switch();
+        return self->task_wake_result;
+    }
     next->task_slice = self->task_slice; /* the caller's slice continues */
-    switch_to(self, next);
+    switch_to(cpu, self, next);
     return self->task_wake_result;
 }
 
 void sched_wake(struct task *t, int result)
 {
-    struct task *self = task_self();
-
     spin_assert_held(&sched_lock);
     end_wait(t, result);
     sched_ready(t);
-    if (t->task_priority > self->task_priority)
-        self->task_pending |= PENDING_RESCHED;
+    place(t);
 }
 
 int sched_sleep_ms(uint32_t ms)
@@ -200,17 +336,34 @@ int sched_sleep_ms(uint32_t ms)
 
 /* ---- the clock ---------------------------------------------------------- */
 
+/* The first processor has the clock, and counts for all. The others are
+ * interrupted when the lock is free: the scheduler there needs it. */
 void sched_tick(void)
 {
-    struct task *self = task_self();
+    struct cpu *late[CPUS_MAX];
+    struct cpu *cpu;
+    unsigned n = 0;
 
     spin_lock(&sched_lock);
-    self->task_ticks++;
-    if (self->task_slice > 1)
-        self->task_slice--;
-    else if (ready_mask >> self->task_priority != 0)
-        self->task_pending |= PENDING_RESCHED;
+    for_each_cpu (cpu) {
+        struct task *t = cpu->cpu_task;
+
+        t->task_ticks++;
+        if (t->task_slice > 1)
+            t->task_slice--;
+        else if (ready_mask >> t->task_priority != 0) {
+            t->task_pending |= PENDING_RESCHED;
+            if (cpu != cpu_self())
+                late[n++] = cpu;
+        }
+    }
     spin_unlock(&sched_lock);
+    while (CPU_SEVERAL && n > 0)
+        call_resched(late[--n]);
+    /* This processor holds no lock now. In a counted run `pause` passes the
+     * turn to those that have waited for one. */
+    if (cpu_count > 1)
+        cpu_relax();
 }
 
 /* ---- checking ----------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/session.h"
+#include "kernel/x86/call.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/switch.h"
@@ -78,6 +79,7 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_cr3 = paging_kernel_cr3();
     t->task_state = TASK_BLOCKED;
     t->task_priority = (uint8_t)priority;
+    t->task_cpus = TASK_ANYWHERE;
     t->task_signal = 0;
     t->task_status = 0;
     t->task_pid = 0;
@@ -312,6 +314,8 @@ static bool kill(struct task *t, int signal)
     t->task_pending |= PENDING_KILL;
     if (t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
+    else if (t->task_state == TASK_RUNNING && t != task_self())
+        call_resched(cpu_of(t)); /* it returns to ring 3 by way of its end */
     return true;
 }
 
@@ -447,6 +451,7 @@ static void copy_stat(const struct task *t, struct task_stat *out)
         .stat_program = t->task_program,
         .stat_ticks = t->task_ticks,
         .stat_switches = t->task_switches,
+        .stat_cpu = t->task_cpu,
         /* A task that waits for a message is in no wait queue. */
         .stat_waits_for = t->task_waiting != NULL ? t->task_waiting->wait_reason
                           : t->task_state == TASK_BLOCKED ? "message"
@@ -478,7 +483,7 @@ static const char *verify_task(const struct task *t)
         return "a sleeper is not waiting";
     if (t->task_waiting != NULL && t->task_state != TASK_BLOCKED)
         return "a task in a wait queue is not blocked";
-    if (t->task_state == TASK_RUNNING && !cpu_runs(t))
+    if (t->task_state == TASK_RUNNING && cpu_of(t) == NULL)
         return "a task is marked running and is not on a processor";
     return NULL;
 }

@@ -34,7 +34,8 @@ struct session;      /* kernel/task/session.h */
 struct space;        /* kernel/vm */
 
 #define TASK_NAME_MAX 15
-#define TASK_SLICE    5 /* ticks of 10 ms */
+#define TASK_SLICE    5     /* ticks of 10 ms */
+#define TASK_ANYWHERE 0xFFu /* of task_cpus */
 
 /* A stack has an unmapped guard page below its pages. */
 #ifndef KSTACK_PAGES
@@ -91,10 +92,13 @@ struct task {
     struct timeout task_timeout;     /* of its wait */
     struct wait_queue *task_waiting; /* the queue that task_link is in */
     int32_t task_wake_result;
+    const struct cpu *task_cpu; /* that ran it last, of several; or NULL */
     uint8_t task_state;
     uint8_t task_priority;
     bool task_interruptible; /* a kill ends this wait */
     uint8_t task_slice;      /* ticks left */
+    uint8_t task_cpus;       /* bits (cpu_bit) of the processors that may run
+                                it */
     uint8_t task_signal;     /* the signal that killed it */
     int32_t task_status;     /* of a zombie, as wait() returns it */
     pid_t task_pid;
@@ -231,6 +235,7 @@ struct task_stat {
     bool stat_user;    /* has an address space */
     bool stat_program; /* also when it has ended */
     uint64_t stat_ticks, stat_switches;
+    const struct cpu *stat_cpu; /* that ran it last, of several; or NULL */
     const char *stat_waits_for; /* the wait queue's reason, or NULL */
     char stat_name[TASK_NAME_MAX + 1];
 };
@@ -246,6 +251,18 @@ const char *task_verify(const char **where);
 
 /* Lets other ready tasks of this priority run first. */
 void sched_yield(void);
+
+/* Lets a task run on these processors alone, a bit (cpu_bit) for each: from its
+ * next switch on, which comes soon if it runs on another. The caller holds
+ * sched_lock. */
+void sched_move(struct task *t, uint8_t cpus);
+
+/* The same for the running task, which returns on one of them. */
+void sched_move_self(uint8_t cpus);
+
+/* Lets all tasks run on the first processor alone, or no longer so. Returns
+ * when the others run only their idle tasks. */
+void sched_confine(bool to_first);
 
 /* Sleeps for at least `ms` milliseconds: 0, or -EINTR if killed. */
 int sched_sleep_ms(uint32_t ms);

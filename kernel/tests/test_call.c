@@ -6,6 +6,7 @@
  */
 #include "kernel/x86/call.h"
 #include "kernel/cpus.h"
+#include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/spinlock.h"
 #include "kernel/x86/tests/fault.h"
@@ -178,6 +179,7 @@ KTEST(call, others_stand_still)
     if (cpu == NULL)
         return;
     stop = false;
+    sched_confine(false);
     KT_TRUE(cpus_run(cpu, take_turns));
     for (unsigned n = 0; n < 10; n++) {
         wait_for_turns(turns);
@@ -191,4 +193,6 @@ KTEST(call, others_stand_still)
         wait_for_turns(at);
     }
     stop = true;
+    sched_sleep_ms(50); /* the task of take_turns ends */
+    sched_confine(true);
 }

@@ -101,6 +101,7 @@ static void has_done(struct message *m)
 /* In trap.asm. */
 void trap_forget(void);
 void trap_call(void);
+void trap_resched(void);
 
 /* Called there with interrupts disabled. */
 bool call_interrupt(const struct trapframe *tf);
@@ -112,13 +113,21 @@ bool call_interrupt(const struct trapframe *tf)
         call.fn(call.arg);
         has_done(&call.message);
     }
+    if (tf->vector == TRAP_RESCHED)
+        trap_preempt(tf);
     return trap_from_user(tf);
+}
+
+void call_resched(const struct cpu *cpu)
+{
+    apic_send(cpu->cpu_apic, APIC_VECTOR(TRAP_RESCHED));
 }
 
 void call_init(void)
 {
     trap_set_gate(TRAP_FORGET, (uint32_t)trap_forget);
     trap_set_gate(TRAP_CALL, (uint32_t)trap_call);
+    trap_set_gate(TRAP_RESCHED, (uint32_t)trap_resched);
 }
 
 /* ---- forgetting pages --------------------------------------------------- */
@@ -180,6 +189,7 @@ void call_all(void (*fn)(void *arg), void *arg)
 
 static void stand_still(void *unused UNUSED)
 {
+    cpu_self()->cpu_halted_at = read_ebp();
     __atomic_fetch_or(&standing, 1u << cpu_self()->cpu_number,
                       __ATOMIC_RELEASE);
     while (__atomic_load_n(&resumed, __ATOMIC_ACQUIRE) == 0) {

@@ -37,7 +37,13 @@ void call_all(void (*fn)(void *arg), void *arg);
 uint32_t call_stop_others(void);
 void call_resume_others(uint32_t flags);
 
+/* Interrupts another processor, which then runs the scheduler if its task is
+ * marked for that. Does not wait. Interrupts are disabled. */
+void call_resched(const struct cpu *cpu);
+
 #else
+
+#define call_resched(cpu) ((void)(cpu))
 
 static inline void call_forget(vaddr_t page)
 {

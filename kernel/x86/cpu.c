@@ -8,16 +8,17 @@
 #include "kernel/x86/panic.h"
 #include "kernel/x86/spinlock.h"
 
-struct cpu cpu_boot;
+struct cpu cpu_boot = {.cpu_bit = 1};
 struct cpu *volatile cpu_online[CPUS_MAX] = {&cpu_boot};
 unsigned cpu_limit = 1;
+unsigned cpu_started = 1;
 
-bool cpu_runs(const struct task *t)
+struct cpu *cpu_of(const struct task *t)
 {
     for (unsigned i = 0; i < CPUS_MAX; i++)
         if (cpu_online[i] != NULL && cpu_online[i]->cpu_task == t)
-            return true;
-    return false;
+            return cpu_online[i];
+    return NULL;
 }
 
 const char *cpu_verify(const char **where)

@@ -30,12 +30,17 @@ struct cpu {
 #endif
     struct task *cpu_task; /* the running task: trap.asm loads it. NULL until
                               there are tasks. */
+    struct task *cpu_idle; /* runs when no other task can */
     unsigned cpu_number;
+    uint32_t cpu_bit;      /* 1 << cpu_number; 0: only its idle task may run */
+    uint32_t cpu_switches; /* to another task */
+    uint64_t cpu_since_ms; /* when it started */
     struct segments *cpu_segments; /* gdt.h */
     struct tss *cpu_tss;           /* of its segments */
     unsigned cpu_locks;            /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];
-    uint8_t cpu_apic; /* the number of its local APIC */
+    uint8_t cpu_apic;      /* the number of its local APIC */
+    vaddr_t cpu_halted_at; /* of call_stop_others: a frame of where it is */
     /* After a panic on another processor: where this one was stopped. */
     const struct trapframe *volatile cpu_stopped;
 };
@@ -49,8 +54,26 @@ extern struct cpu *volatile cpu_online[CPUS_MAX];
 /* How many of them the kernel may use. */
 extern unsigned cpu_limit;
 
-/* Whether the task is the running one of any processor. */
-bool cpu_runs(const struct task *t);
+/* The processor whose running task this is, or NULL. */
+struct cpu *cpu_of(const struct task *t);
+
+/* How many of them run tasks, the first ones. Guarded by sched_lock. */
+extern unsigned cpu_started;
+
+/* The same as a constant in a kernel for one processor, so that its scheduler
+ * has no loop. */
+#ifdef CONFIG_SMP
+#define CPU_SEVERAL true
+#define cpu_count   cpu_started
+#define cpu_at(i)   cpu_online[i]
+#else
+#define CPU_SEVERAL false
+#define cpu_count   1u
+#define cpu_at(i)   (&cpu_boot)
+#endif
+
+#define for_each_cpu(cpu)                                                      \
+    for (unsigned i_ = 0; i_ < cpu_count && ((cpu) = cpu_at(i_), true); i_++)
 
 /* NULL, or what is wrong with the data of a processor. */
 const char *cpu_verify(const char **where);
@@ -96,11 +119,11 @@ static inline struct task *cpu_running(void)
 
 extern struct tss_and_ports gdt_tss; /* gdt.h */
 
-/* The running processor's task state segment. */
-static inline struct tss *cpu_tss(void)
+/* Its task state segment. */
+static inline struct tss *cpu_tss(const struct cpu *cpu UNUSED)
 {
 #ifdef CONFIG_SMP
-    return cpu_self()->cpu_tss;
+    return cpu->cpu_tss;
 #else
     return (struct tss *)&gdt_tss;
 #endif

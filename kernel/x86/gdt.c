@@ -157,13 +157,13 @@ size_t gdt_ports_allowed(void)
 
 const struct tss *gdt_interrupted(void)
 {
-    return cpu_tss();
+    return cpu_tss(cpu_self());
 }
 
 void gdt_set_cr3(uint32_t cr3)
 {
     cpu_self()->cpu_segments->segments_fault.cr3 = cr3;
-    cpu_tss()->cr3 = cr3;
+    cpu_tss(cpu_self())->cr3 = cr3;
 }
 
 void gdt_leave_fault_task(void)

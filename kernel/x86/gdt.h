@@ -68,9 +68,9 @@ void gdt_load(const struct cpu *cpu);
 const char *gdt_verify(const struct cpu *cpu);
 
 /* The stack that the processor loads when it leaves ring 3. */
-static inline void gdt_set_stack(vaddr_t top)
+static inline void gdt_set_stack(const struct cpu *cpu, vaddr_t top)
 {
-    cpu_tss()->esp0 = top;
+    cpu_tss(cpu)->esp0 = top;
 }
 
 /* Sets whether ring 3 may use the ports first to last, if the map is on. */

@@ -14,6 +14,7 @@
         extern  call_interrupt
         global  trap_forget
         global  trap_call
+        global  trap_resched
 %endif
         global  trap_syscall
         global  trap_return
@@ -26,6 +27,7 @@ CPU_DATA        equ 0x38                ; GDT_CPU in gdt.h
 TRAP_NONE       equ 0xff                ; as in trap.h
 TRAP_FORGET     equ 0x30
 TRAP_CALL       equ 0x31
+TRAP_RESCHED    equ 0x32
 SYSCALL_VECTOR  equ 0x80
 FRAME_EAX       equ 28                  ; in struct trapframe
 ENOSYS          equ 38
@@ -102,6 +104,10 @@ trap_forget:
 trap_call:
         push    dword 0
         push    dword TRAP_CALL
+        jmp     message
+trap_resched:
+        push    dword 0
+        push    dword TRAP_RESCHED
 message:
         clac
         ENTER

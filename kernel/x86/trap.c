@@ -111,6 +111,12 @@ void trap_handle_pending(struct trapframe *tf)
     irq_disable();
 }
 
+void trap_preempt(const struct trapframe *tf)
+{
+    if (preempt != NULL && !trap_from_user(tf))
+        preempt();
+}
+
 /* Another processor may remove the handler meanwhile, so it is read once. */
 static void handle_irq(struct trapframe *tf, int irq)
 {
@@ -122,8 +128,7 @@ static void handle_irq(struct trapframe *tf, int irq)
     handler = __atomic_load_n(&irq_handlers[irq], __ATOMIC_ACQUIRE);
     if (handler != NULL)
         handler(tf);
-    if (preempt != NULL && !trap_from_user(tf))
-        preempt();
+    trap_preempt(tf);
 }
 
 /* Called by trap.asm. Returns whether a program was interrupted. */

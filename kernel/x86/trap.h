@@ -10,6 +10,7 @@
 #define TRAP_IRQ_BASE   32
 #define TRAP_FORGET     0x30 /* messages of other processors: call.h */
 #define TRAP_CALL       0x31
+#define TRAP_RESCHED    0x32
 #define TRAP_SYSCALL    0x80
 
 #define TRAP_NONE 0xff /* a frame not made by a trap */
@@ -81,6 +82,9 @@ void trap_set_pending_handler(void (*fn)(struct trapframe *tf));
 /* Sets the function called, interrupts disabled, at the end of every interrupt
  * that arrived in the kernel. */
 void trap_set_preempt(void (*fn)(void));
+
+/* Calls that function if the interrupt arrived in the kernel. */
+void trap_preempt(const struct trapframe *tf);
 
 /* The processor's entry point after a double fault. */
 void trap_double_fault(void);

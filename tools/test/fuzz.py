@@ -54,7 +54,7 @@ def tables(text):
     return found
 
 
-def fuzz(kernel, seed, steps, program="syscallfuzz", memory=64, extra=()):
+def fuzz(kernel, seed, steps, program="syscallfuzz", memory=64, **options):
     """Runs one seed. Returns (error or None, the program's summary, the
     run)."""
     how = PROGRAMS[program]
@@ -64,7 +64,7 @@ def fuzz(kernel, seed, steps, program="syscallfuzz", memory=64, extra=()):
                    "kmastat -j; verify; poweroff", memory=memory,
                    budget=(10_000 << how.shift) +
                    int((steps + how.warm_up) * how.budget),
-                   shift=how.shift, extra=extra)
+                   shift=how.shift, **options)
     said = re.findall(rf"(?m)^{program}: seed \d+, .*$", run.text)
     if run.problem or "panic" in run.named:
         return run.problem or "panic", "", run

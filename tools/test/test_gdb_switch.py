@@ -31,7 +31,7 @@ SWITCHES = [("sched_block", STEPS), ("sys_sleep", 0), ("sched_block", STEPS),
             ("sys_exit", 0), ("sched_switch", ENDED)]
 POINTS = [("sched_begin", FEW), ("sched_ready", FEW), ("sched_sleep_ms", FEW),
           ("sched_tick", 2 * FEW), ("sched_wake", FEW), ("sched_switch", FEW),
-          ("sched_block_handoff", 3 * FEW), ("sched_yield", 2 * FEW),
+          ("sched_block_handoff", 3 * FEW), ("let_others_run", 2 * FEW),
           ("switch_begin", FEW)]
 
 

@@ -43,10 +43,11 @@ def confirmed(machine):
     return files
 
 
-def write_and_cut(kernel, image, wait):
+def write_and_cut(kernel, image, wait, options):
     """Boots, lets `confirm` work for a while, cuts. Returns what is
     certain."""
-    with qemu.Machine(kernel, append="start=ext2", disks=[image]) as machine:
+    with qemu.Machine(kernel, append="start=ext2", disks=[image],
+                      **options) as machine:
         machine.prompt()
         machine.send("run -p init confirm /disk\r")
         def moved():
@@ -76,10 +77,14 @@ def found(image, name):
 @pytest.mark.parametrize("seed", tiers(
     [1], [3], range(4, SEEDS + 1), samples=[2]))
 def test_power_cut(kernel, tmp_path, seed):
+    cut_and_check(kernel, tmp_path, seed)
+
+
+def cut_and_check(kernel, tmp_path, seed, **options):
     chance = random.Random(seed)
     image = tmp_path / "disk.img"
     disk.make(image, 24, block=chance.choice([1024, 2048, 4096]))
-    certain = write_and_cut(kernel, image, chance.uniform(0, 1.5))
+    certain = write_and_cut(kernel, image, chance.uniform(0, 1.5), options)
     said = disk.repair(image)
     assert "UNEXPECTED" not in said, said
     disk.check(image)

@@ -27,6 +27,10 @@ def inuse(part):
 
 @pytest.mark.parametrize("seed", tiers((), [1], range(2, SEEDS + 1)))
 def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
+    kill_ten_times(kernel, tmp_path, seed)
+
+
+def kill_ten_times(kernel, tmp_path, seed, **options):
     image, folder = tmp_path / "disk.img", tmp_path / "files"
     folder.mkdir()
     (folder / "big").write_bytes(BIG)
@@ -36,7 +40,7 @@ def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
         "run -b -p init sleep 9999; run sleep 2; "
         f"run -p storm -s {seed} -n 10 ata /disk/big /disk/copy; "
         f"sessions end 3; run sleep 3; run true; echo -; {COUNTS}; verify; "
-        "poweroff", append="start=ext2", disks=[image])
+        "poweroff", append="start=ext2", disks=[image], **options)
     assert result.problem is None, result.explain()
     storm = result.named["storm"][0]
     assert storm["equal"] and storm["kills"] == 10, result.explain()

@@ -179,7 +179,7 @@ KTEST(trap, data_of_the_running_processor)
 
     KT_TRUE(cpu == &cpu_boot);
     KT_TRUE(cpu_running() == cpu->cpu_task);
-    KT_TRUE(cpu_tss() == cpu->cpu_tss);
+    KT_TRUE(cpu_tss(cpu) == cpu->cpu_tss);
     KT_TRUE(cpu->cpu_tss == cpu->cpu_segments->segments_tss);
     KT_EQ(cpu->cpu_tss->ss0, GDT_KERNEL_DATA);
     irq_restore(flags);

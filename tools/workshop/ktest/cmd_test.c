@@ -6,6 +6,7 @@
  */
 #include "tools/workshop/ktest/failures.h"
 #include "kernel/lib/printf.h"
+#include "kernel/task/task.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
@@ -41,12 +42,18 @@ static void list(const char *what)
 
 static int cmd_test(char **argv)
 {
+    int result;
+
     if (!ktest_exists(argv[1]))
         return 1;
-    if (!shell_option('l'))
-        return ktest_each(argv[1], run_case, NULL);
-    list(argv[1]);
-    return 0;
+    if (shell_option('l')) {
+        list(argv[1]);
+        return 0;
+    }
+    sched_confine(true); /* cases know in which order tasks run */
+    result = ktest_each(argv[1], run_case, NULL);
+    sched_confine(false);
+    return result;
 }
 
 static void offer_suites(const struct shell_offer *o)

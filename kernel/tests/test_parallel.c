@@ -1,0 +1,215 @@
+/*
+ * Tasks on all processors at once. Other suites know in which order tasks run,
+ * so `test` confines tasks to the first processor; these cases lift that. They
+ * hold on one processor, too.
+ *
+ * Tests: kernel/task/sched.c, kernel/cpus.c, kernel/ipc/deadlock.c
+ */
+#include "kernel/abi/errno.h"
+#include "kernel/ipc/port.h"
+#include "kernel/task/handle.h"
+#include "kernel/task/task.h"
+#include "kernel/x86/cpu.h"
+#include "tools/workshop/ktest/ktest.h"
+
+#define CROWD   (2 * CPUS_MAX)
+#define RING    12 /* tasks in a cycle of callers */
+#define RINGS   20
+#define HANDLES 40 /* of each: the search lets other tasks in between */
+#define CALLS   50
+
+static unsigned here(void)
+{
+    uint32_t flags = irq_save();
+    unsigned number = cpu_self()->cpu_number;
+
+    irq_restore(flags);
+    return number;
+}
+
+static void add(unsigned *counter)
+{
+    __atomic_add_fetch(counter, 1, __ATOMIC_ACQ_REL);
+}
+
+/* Returns when `n` tasks have called it. They keep their processors. (In a
+ * counted run `pause` takes QEMU long, and none starves the others.) */
+static void meet(unsigned *arrived, unsigned n)
+{
+    add(arrived);
+    for (volatile unsigned i = 0;
+         __atomic_load_n(arrived, __ATOMIC_ACQUIRE) < n; i++)
+        if (i % 1000 == 0)
+            cpu_relax();
+}
+
+static void confine(void *unused UNUSED)
+{
+    sched_confine(true);
+}
+
+/* Tasks 0 to n - 1 call fn with their number; returns when all have ended. */
+static void crowd(unsigned n, void (*fn)(void *number))
+{
+    pid_t pid[CROWD];
+    int status;
+
+    ktest_undo(confine, NULL);
+    sched_confine(false);
+    for (uintptr_t i = 0; i < n; i++) {
+        struct task *t = task_create("crowd", fn, (void *)i, PRIORITY_KERNEL);
+
+        KT_REQUIRE(t != NULL);
+        pid[i] = t->task_pid;
+    }
+    for (unsigned i = 0; i < n; i++)
+        KT_EQ(task_wait(pid[i], &status, 0), pid[i]);
+    sched_confine(true);
+}
+
+/* ---- where tasks run ---------------------------------------------------- */
+
+static unsigned arrived;
+static unsigned size;
+static uint32_t seen; /* bits of processors */
+static unsigned wrong;
+
+static void be_seen(void *unused UNUSED)
+{
+    __atomic_or_fetch(&seen, 1u << here(), __ATOMIC_RELAXED);
+    meet(&arrived, size);
+}
+
+/* As many as there are processors run at the same time. */
+KTEST(parallel, each_processor_runs_a_task)
+{
+    arrived = seen = 0;
+    size = cpu_count;
+    crowd(size, be_seen);
+    KT_EQ(seen, (1u << cpu_count) - 1);
+}
+
+/* Twice as many meet, because each processor's slices end. */
+KTEST(parallel, slices_end_on_each_processor)
+{
+    arrived = seen = 0;
+    size = 2 * cpu_count;
+    crowd(size, be_seen);
+    KT_EQ(seen, (1u << cpu_count) - 1);
+}
+
+static void stay(void *number)
+{
+    unsigned cpu = (unsigned)(uintptr_t)number % cpu_count;
+
+    sched_move_self((uint8_t)(1u << cpu));
+    for (int i = 0; i < 20; i++) {
+        if (here() != cpu)
+            add(&wrong);
+        if (i % 2 == 0)
+            sched_sleep_ms(1);
+        else
+            sched_yield();
+    }
+}
+
+KTEST(parallel, a_task_stays_where_it_may_run)
+{
+    wrong = 0;
+    crowd(2 * cpu_count, stay);
+    KT_EQ(wrong, 0);
+}
+
+/* Task 0 serves on the last processor; task 1 calls from the first. */
+static struct port *port;
+
+static void call_across(void *number)
+{
+    struct trapframe *frame = task_frame(task_self());
+    bool serves = number == NULL;
+    unsigned cpu = serves ? cpu_count - 1 : 0;
+
+    sched_move_self((uint8_t)(1u << cpu));
+    for (int i = 0; i < CALLS; i++) {
+        int error;
+
+        frame->ecx = 0;
+        error = serves ? ipc_receive(port, NULL) : ipc_call(port, NULL);
+        if (error != 0 || here() != cpu)
+            add(&wrong);
+        frame->ecx = 0;
+        if (serves && ipc_reply(frame->ebx, NULL, 0) != 0)
+            add(&wrong);
+    }
+}
+
+KTEST(parallel, a_call_runs_the_receiver_where_it_may_run)
+{
+    struct handle_table *handles = handle_table_create();
+
+    wrong = 0;
+    port = port_create();
+    KT_REQUIRE(handles != NULL && port != NULL);
+    KT_GE(handle_add(handles, &port->port_object, HANDLE_RECEIVE), 0);
+    crowd(2, call_across);
+    handle_table_destroy(handles);
+    KT_EQ(wrong, 0);
+}
+
+/* ---- cycles of callers -------------------------------------------------- */
+
+static struct port *ports[RING];
+static unsigned ready;
+static unsigned results[2]; /* refused; its port died */
+
+static bool take_handles(unsigned n)
+{
+    struct handle_table *handles = handle_table_create();
+
+    task_self()->task_handles = handles;
+    ports[n] = handles == NULL ? NULL : port_create();
+    if (ports[n] == NULL)
+        return false;
+    handle_add(handles, &ports[n]->port_object, HANDLE_RECEIVE);
+    for (unsigned i = 1; i < HANDLES; i++)
+        handle_add(handles, object_get(&ports[n]->port_object), HANDLE_RECEIVE);
+    return true;
+}
+
+/* Member n calls the port of the next, all at the same time. The last that
+ * blocks closes the cycle. When it closes its handles, the one before it is
+ * told that the port died, and so on. */
+static void call_next(void *number)
+{
+    unsigned n = (unsigned)(uintptr_t)number;
+    struct handle_table *handles;
+    int result = 0;
+
+    if (!take_handles(n))
+        add(&wrong);
+    add(&ready);
+    while (__atomic_load_n(&ready, __ATOMIC_ACQUIRE) < RING)
+        sched_yield();
+    task_frame(task_self())->ecx = 0;
+    if (wrong == 0)
+        result = ipc_call(ports[(n + 1) % RING], NULL);
+    if (result == -EDEADLK)
+        add(&results[0]);
+    else if (result == -EPIPE)
+        add(&results[1]);
+    handles = task_self()->task_handles;
+    task_self()->task_handles = NULL;
+    if (handles != NULL)
+        handle_table_destroy(handles);
+}
+
+KTEST(parallel, of_a_cycle_of_callers_one_is_refused)
+{
+    for (int i = 0; i < RINGS; i++) {
+        results[0] = results[1] = ready = wrong = 0;
+        crowd(RING, call_next);
+        KT_EQ(wrong, 0);
+        KT_EQ(results[0], 1);
+        KT_EQ(results[1], RING - 1);
+    }
+}

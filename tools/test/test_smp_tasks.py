@@ -1,0 +1,104 @@
+"""Tasks on several processors: where they run, that a counted run is the same
+each time, and that programs pass their tests there."""
+# Tests: kernel/task/sched.c
+
+import json
+import re
+
+import pytest
+
+import fuzz
+from conftest import long
+from test_powercut import cut_and_check
+from test_smp_start import INITRD, run
+from test_storm import kill_ten_times
+
+pytestmark = [long, pytest.mark.plain]
+
+WORK = ("run -p init usertests", "run kenbus", "run hackbench -g 4",
+        "run -p init syscallfuzz -s 7 -n 1000")
+
+# A row of `cpus`: switches, idle share.
+SHARES = re.compile(r"(?m)^ *\d +\d+ \w+ +(\d+) +(\d+) \w+$")
+
+
+# Each processor is a thread of the host.
+AT_ONCE = {"counted": False, "extra": ["-accel", "tcg,thread=multi"]}
+FOUR = {"initrd": INITRD, "extra": ["-smp", "4", "-accel", "tcg,thread=multi"]}
+
+
+def shares(text):
+    return [(int(switches), int(idle))
+            for switches, idle in SHARES.findall(text)]
+
+
+@pytest.mark.parametrize("kernel, count", [("smp", 2), ("smp", 4), ("smp", 8),
+                                           ("smp_debug", 4)])
+def test_a_counted_run_is_the_same_each_time(request, kernel, count):
+    kernel = request.getfixturevalue(kernel)
+    done = run(kernel, count, *WORK, "cpus", "leaks", "verify", budget=200_000)
+    verdict = done.named["user-tests"][0]
+    assert verdict["failed"] == 0 and verdict["passed"] > 250, done.explain()
+    assert [e["exit"] or e["signal"] for e in done.named["run"]] == \
+        [0] * len(WORK), done.explain()
+    assert "every invariant holds" in done.text
+    assert len(shares(done.text)) == count
+    assert min(switches for switches, _ in shares(done.text)) > 0
+    again = run(kernel, count, *WORK, "cpus", "leaks", "verify", budget=200_000)
+    assert (again.text, again.events) == (done.text, done.events)
+
+
+def test_ps_says_where_each_task_ran(smp):
+    done = run(smp, 4, "run -b hackbench -l 10000", "run sleep 0.05", "ps",
+               "ps -j")
+    assert " PRI CPU CPU(ms) " in done.text
+    tasks = [json.loads(line) for line in
+             re.findall(r'(?m)^\{"pid":.*$', done.text)]
+    rows = re.findall(r"(?m)^ *(\d+) .{26} +\d ([ \d-]{3}) +\d+ +\d+ \S+ +\w+$",
+                      done.text)
+    assert len(rows) == len(tasks) > 5, done.text
+    assert len({task["cpu"] for task in tasks if "cpu" in task}) > 1
+    assert {cpu.strip() for _, cpu in rows} <= set("0123-")
+
+
+def test_idle_processors_halt(smp):
+    done = run(smp, 4, "run sleep 2", "cpus")
+    assert all(idle > 95 for _, idle in shares(done.text)), done.text
+
+
+def test_with_one_processor_nothing_is_said_of_others(smp):
+    done = run(smp, 1, "ps", "ps -j")
+    assert " PRI CPU(ms) " in done.text and '"cpu":' not in done.text
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_programs_on_processors_that_run_at_once(smp, turn):
+    """Not the same each time."""
+    done = run(smp, 4, *WORK, "cpus", "verify", **AT_ONCE)
+    verdict = done.named["user-tests"][0]
+    assert verdict["failed"] == 0 and verdict["passed"] > 250, done.explain()
+    assert "every invariant holds" in done.text
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 8])
+@pytest.mark.parametrize("options", [{}, AT_ONCE], ids=["counted", "at_once"])
+def test_cases_that_need_all_processors(smp, count, options):
+    done = run(smp, count, *["test parallel"] * 3, "verify", **options)
+    assert done.text.count("# 5 passed, 0 failed") == 3, done.explain()
+    assert "every invariant holds" in done.text
+
+
+@pytest.mark.parametrize("program, steps", [("syscallfuzz", 5000),
+                                            ("stormfuzz", 20)])
+def test_random_calls(smp, program, steps):
+    wrong, _, done = fuzz.fuzz(smp, 3, steps, program, initrd=INITRD,
+                               extra=["-smp", "4"])
+    assert not wrong, f"{wrong}\n{done.explain()}"
+
+
+def test_the_disk_driver_dies_at_work(smp, tmp_path):
+    kill_ten_times(smp, tmp_path, 1, **FOUR)
+
+
+def test_the_power_is_cut(smp, tmp_path):
+    cut_and_check(smp, tmp_path, 1, **FOUR)
