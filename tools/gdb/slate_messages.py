@@ -119,13 +119,15 @@ def spin_locks(cpu):
 
 class Cpus(Command):
     """slate cpus
-    The first processor, its task and, with DEBUG=1, its spin locks."""
+    The processors, their tasks and, with DEBUG=1, their spin locks. `thread N`
+    shows number N - 1."""
 
     def run(self, args):
-        cpu, task = target.record_of("cpu_boot"), system.current()
         table = Table("CPU:3 TASK:-22 HOLDS:-1")
-        table.row(cpu.cpu_number, system.title(task) if task else "-",
-                  ", ".join(string(l.lock_name) for l in spin_locks(cpu)))
+        for cpu in system.cpus():
+            task = system.task_of(cpu)
+            table.row(cpu.cpu_number, system.title(task) if task else "-",
+                      ", ".join(string(l.lock_name) for l in spin_locks(cpu)))
 
 
 class Locks(Command):
@@ -153,9 +155,8 @@ class Locks(Command):
             print("Only a kernel built with DEBUG=1 records which spin locks "
                   "are held.")
             return
-        cpu = target.record_of("cpu_boot")
         table = Table("SPIN-LOCK:-10 OF:-22 RANK:4")
-        for l in spin_locks(cpu):
+        for l in itertools.chain(*map(spin_locks, system.cpus())):
             table.row(Hex(l.address), string(l.lock_name), l.lock_rank)
         if not table.rows:
             print("(no spin lock is held)")

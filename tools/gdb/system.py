@@ -20,10 +20,24 @@ def tasks():
                    "task_all_link")
 
 
+def cpus():
+    """Data of each processor that runs kernel code."""
+    at = address_of("cpu_online")
+    for i in range(constant("CPUS_MAX")):
+        if word(at + i * WORD):
+            yield record("cpu", word(at + i * WORD))
+
+
+def task_of(cpu):
+    """The task that it runs, or None before there are any."""
+    return record("task", cpu.cpu_task) if cpu.cpu_task else None
+
+
 def current():
-    """The task that runs, or None before there are any."""
-    address = record_of("cpu_boot").cpu_task
-    return record("task", address) if address else None
+    """The task that runs on the processor that GDB shows: its thread."""
+    number = target.thread() - 1
+    return task_of(next((cpu for cpu in cpus() if cpu.cpu_number == number),
+                        record_of("cpu_boot")))
 
 
 def on_processor():

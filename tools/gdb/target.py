@@ -127,6 +127,12 @@ def register(name, frame=None):
     return int(value) & WORD_MASK
 
 
+def thread():
+    """The number of GDB's thread: one more than that of the processor."""
+    selected = gdb.selected_thread()
+    return selected.num if selected else 1
+
+
 # ---- the kernel's symbols --------------------------------------------------
 
 def kernel():

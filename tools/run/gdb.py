@@ -55,13 +55,13 @@ class Session:
     is written to `core_file`. `extra` are further arguments of QEMU."""
 
     def __init__(self, kernel, commands, steps, memory="32", append="",
-                 core_at=None, core_file=None, extra=()):
+                 core_at=None, core_file=None, extra=(), initrd=None):
         folder = tempfile.mkdtemp(prefix="slate-")
         stub, serial = f"{folder}/stub", f"{folder}/serial"
         server = debug.listen(stub)
         line = qemu.kernel_line(commands, append)
         argv = qemu.command(
-            qemu.boot_arguments(kernel, line), memory, True,
+            qemu.boot_arguments(kernel, line, initrd), memory, True,
             serial=f"file:{serial}",
             extra=[*qemu.BARE, *extra, "-S", "-gdb", "chardev:gdb", "-chardev",
                    f"socket,id=gdb,fd={server.fileno()},server=on,wait=off"])

@@ -8,10 +8,11 @@ import re
 import pytest
 
 import fuzz
-from conftest import long
+from conftest import ROOT, long
 from test_powercut import cut_and_check
 from test_smp_start import INITRD, run
 from test_storm import kill_ten_times
+from tools.run import gdb
 
 pytestmark = [long, pytest.mark.plain]
 
@@ -86,6 +87,24 @@ def test_cases_that_need_all_processors(smp, count, options):
     done = run(smp, count, *["test parallel"] * 3, "verify", **options)
     assert done.text.count("# 5 passed, 0 failed") == 3, done.explain()
     assert "every invariant holds" in done.text
+
+
+def test_gdb_shows_each_processor(smp):
+    """Repeats the session of the book's chapter."""
+    page = (ROOT / "docs/processors.md").read_text()
+    commands = re.search(r'make gdb CPUS=4 CMD="(.*)"', page)[1]
+    typed = re.findall(r"(?m)^    \(gdb\) (.*)$", page)
+    assert typed[:2] == ["break cmd_cpus", "continue"]
+    said = gdb.Session(
+        smp, f"{commands}; poweroff", [("cmd_cpus", typed[2:])], memory="64",
+        extra=["-smp", "4"], initrd=INITRD).said[0]
+    threads, cpus, thread, pid = (said[line] for line in typed[2:])
+    assert len(re.findall(r"(?m)^[* ] \d +Thread 1\.\d", threads)) == 4, said
+    rows = re.findall(r"(?m)^ +(\d) (\w+)\((\d+)\)", cpus)
+    assert [number for number, _, _ in rows] == list("0123"), said
+    assert "kernel" in [name for _, name, _ in rows], said
+    assert "[Switching to thread 3 (Thread 1.3)]" in thread, said
+    assert pid.strip() == f"$1 = {rows[2][2]}", said
 
 
 @pytest.mark.parametrize("program, steps", [("syscallfuzz", 5000),
