@@ -5,6 +5,7 @@
  *
  * Tests: kernel/task/sched.c, kernel/cpus.c, kernel/ipc/deadlock.c
  */
+#include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/port.h"
 #include "kernel/task/handle.h"
@@ -89,35 +90,58 @@ KTEST(parallel, each_processor_runs_a_task)
     KT_EQ(seen, (1u << cpu_count) - 1);
 }
 
-/* Twice as many meet, because each processor's slices end. */
-KTEST(parallel, slices_end_on_each_processor)
-{
-    arrived = seen = 0;
-    size = 2 * cpu_count;
-    crowd(size, be_seen);
-    KT_EQ(seen, (1u << cpu_count) - 1);
-}
-
-static void stay(void *number)
+/* Moves to one processor, by the number of the task; returns which. */
+static unsigned settle(void *number)
 {
     unsigned cpu = (unsigned)(uintptr_t)number % cpu_count;
 
     sched_move_self((uint8_t)(1u << cpu));
+    return cpu;
+}
+
+static void settle_and_meet(void *number)
+{
+    settle(number);
+    meet(&arrived, size);
+}
+
+/* Two tasks on each meet, because the slices of each end. */
+KTEST(parallel, slices_end_on_each_processor)
+{
+    arrived = 0;
+    size = 2 * cpu_count;
+    crowd(size, settle_and_meet);
+    KT_EQ(arrived, size);
+}
+
+static uint64_t longest_ms;
+
+/* Nothing else runs, so none waits for the end of a slice. */
+static void settle_and_sleep(void *number)
+{
+    unsigned cpu = settle(number);
+
     for (int i = 0; i < 20; i++) {
+        uint64_t before = timer_ms();
+
+        sched_sleep_ms(1);
+        longest_ms = MAX(longest_ms, timer_ms() - before);
         if (here() != cpu)
             add(&wrong);
-        if (i % 2 == 0)
-            sched_sleep_ms(1);
-        else
-            sched_yield();
+        sched_yield();
+        if (here() != cpu)
+            add(&wrong);
     }
 }
 
 KTEST(parallel, a_task_stays_where_it_may_run)
 {
     wrong = 0;
-    crowd(2 * cpu_count, stay);
+    longest_ms = 0;
+    crowd(2 * cpu_count, settle_and_sleep);
     KT_EQ(wrong, 0);
+    if (ktest_ticks_are_exact())
+        KT_LE(longest_ms, 20);
 }
 
 /* Task 0 serves on the last processor; task 1 calls from the first. */
