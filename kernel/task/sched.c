@@ -171,10 +171,10 @@ static inline struct task *pick(const struct cpu *cpu)
 
 /* The lock saves the interrupt flag of the task that took it. Each task has its
  * own flag again when it returns from here. */
-static inline void switch_to(struct cpu *cpu, struct task *self,
-                             struct task *next)
+static inline void switch_to(struct task *self, struct task *next)
 {
     uint32_t eflags = sched_lock.lock_eflags;
+    struct cpu *cpu = cpu_self();
 
     next->task_state = TASK_RUNNING;
     next->task_switches++;
@@ -188,7 +188,7 @@ static inline void switch_to(struct cpu *cpu, struct task *self,
     if (next->task_cr3 != self->task_cr3)
         write_cr3(next->task_cr3);
     switch_stack(&self->task_esp, next->task_esp);
-    /* `self` goes on, perhaps on another processor than `cpu`. */
+    /* `self` goes on, perhaps on another processor. */
     sched_lock.lock_eflags = eflags;
 }
 
@@ -202,9 +202,8 @@ void sched_begin(void)
 /* Runs the best ready task. The caller is in some queue, or a zombie. */
 void sched_switch(void)
 {
-    struct cpu *cpu = cpu_self();
     struct task *self = task_self();
-    struct task *next = pick(cpu);
+    struct task *next = pick(cpu_self());
 
     spin_assert_held(&sched_lock);
     self->task_pending &= ~PENDING_RESCHED;
@@ -215,7 +214,7 @@ void sched_switch(void)
     }
     if (cpu_count > 1 && self->task_state == TASK_READY)
         place(self);
-    switch_to(cpu, self, next);
+    switch_to(self, next);
 }
 
 static void let_others_run(void)
@@ -231,7 +230,8 @@ static void let_others_run(void)
 void sched_yield(void)
 {
     let_others_run();
-    cpu_relax();
+    if (CPU_SEVERAL)
+        cpu_relax();
 }
 
 void sched_preempt(void)
@@ -288,30 +288,29 @@ static inline void end_wait(struct task *t, int result)
 
 /* Whether `next` may run here instead of `self`, without the queue: not if a
  * better task was placed here from another processor. */
-static inline bool may_take_over(const struct cpu *cpu, const struct task *self,
+static inline bool may_take_over(const struct task *self,
                                  const struct task *next)
 {
-    return !CPU_SEVERAL ||
-           ((self->task_pending & PENDING_RESCHED) == 0 && may_run(next, cpu));
+    return !CPU_SEVERAL || ((self->task_pending & PENDING_RESCHED) == 0 &&
+                            may_run(next, cpu_self()));
 }
 
 int sched_block_handoff(bool interruptible, struct task *next, int result)
 {
-    struct cpu *cpu = cpu_self();
     struct task *self = task_self();
 
     spin_assert_held(&sched_lock);
     if (!begin_wait(self, interruptible, 0))
         return -EINTR;
     end_wait(next, result);
-    if (unlikely(!may_take_over(cpu, self, next))) {
+    if (unlikely(!may_take_over(self, next))) {
         sched_ready(next);
         place(next);
         sched_switch();
         return self->task_wake_result;
     }
     next->task_slice = self->task_slice; /* the caller's slice continues */
-    switch_to(cpu, self, next);
+    switch_to(self, next);
     return self->task_wake_result;
 }
 
