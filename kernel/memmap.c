@@ -1,11 +1,12 @@
 /*
  * From the boot loader's memory map to buddy.
  *
- * After the kernel's image come its page tables, the page array and the table
- * of pids, whose sizes depend on the size of memory:
+ * After the kernel's image come the table of pids, the page array and the page
+ * tables, whose sizes depend on the size of memory. The pids, which need no
+ * alignment, are in the gap before the array, if they fit there:
  *
- *     1 MiB      image_end      BUDDY_ALIGN
- *       | image    | page tables | page array | pids | free ...
+ *     1 MiB      image_end   BUDDY_ALIGN
+ *       | image    | pids     | page array | page tables | free ...
  *
  * Multiboot 1, section 3.3, describes the map. It is read defensively: some
  * loaders call the BIOS area free, some report overlapping or absurd entries.
@@ -188,27 +189,27 @@ void memmap_init(const struct multiboot_info *info)
     paddr_t image = (paddr_t)image_end - KERNEL_BASE;
     size_t frames;
     size_t bytes;
-    paddr_t tables;
-    paddr_t array;
     paddr_t pids;
+    paddr_t array;
+    paddr_t tables;
     uint64_t need;
 
     read_map(info);
     frames = frames_to_manage();
-    bytes = paging_bytes(frames) + BUDDY_ALIGN + page_array_bytes(frames) +
-            task_pids_bytes(frames);
-    tables = memmap_space(regions, region_count, image, bytes);
-    need = (uint64_t)MAX(tables, image) + bytes + SPARE_MIN;
-    if (tables == 0) /* the archive is in the room after the image */
+    bytes = task_pids_bytes(frames) + BUDDY_ALIGN + page_array_bytes(frames) +
+            paging_bytes(frames);
+    pids = memmap_space(regions, region_count, image, bytes);
+    need = (uint64_t)MAX(pids, image) + bytes + SPARE_MIN;
+    if (pids == 0) /* the archive is in the room after the image */
         need += initrd.region_end - initrd.region_start;
-    if (tables == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
+    if (pids == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
         too_little(need);
-    array = ROUND_UP(tables + paging_bytes(frames), BUDDY_ALIGN);
-    pids = array + page_array_bytes(frames);
+    array = ROUND_UP(pids + task_pids_bytes(frames), BUDDY_ALIGN);
+    tables = array + page_array_bytes(frames);
     paging_init(frames, direct(tables));
     page_init(direct(array), frames, regions, region_count,
               (paddr_t)image_start - KERNEL_BASE,
-              pids + task_pids_bytes(frames));
+              tables + paging_bytes(frames));
     task_set_pids(direct(pids), frames);
     buddy_init();
 }

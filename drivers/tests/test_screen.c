@@ -5,10 +5,11 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 
-#define LINES 40u /* 25 of the screen and 15 to look back at */
+#define LINES 40u                     /* the screen, and 15 to look back at */
+#define MANY  (2 * SCREEN_ROWS + 10u) /* a second screen, and 10 */
 
 static uint16_t cells[SCREEN_ROWS * SCREEN_COLS] __attribute__((aligned(4)));
-static screen_line_t lines[LINES];
+static screen_line_t lines[MANY];
 static struct screen screen;
 
 static void start(void)
@@ -257,12 +258,9 @@ KTEST(screen, ignores_unknown_sequences)
     ROW(1, "g");
 }
 
-/* A ring that has room for a second screen, and 10 lines. */
-static screen_line_t many[2 * SCREEN_ROWS + 10];
-
 static void start_with_room(void)
 {
-    screen_init(&screen, cells, many, ARRAY_SIZE(many));
+    screen_init(&screen, cells, lines, MANY);
 }
 
 KTEST(screen, the_second_leaves_the_first_as_it_was)
@@ -374,5 +372,5 @@ KTEST(screen, any_bytes_keep_cells_and_ring_alike)
     start();
     any_bytes(lines, LINES);
     start_with_room();
-    any_bytes(many, ARRAY_SIZE(many));
+    any_bytes(lines, MANY);
 }

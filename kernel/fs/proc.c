@@ -153,13 +153,11 @@ const char *proc_state(enum task_state state)
 }
 
 /* A column for the processor that ran it last, where there are several. */
-static void tasks_cpu(char *text, size_t size, const struct cpu *cpu)
+static void tasks_cpu(char *text, size_t size, unsigned cpu)
 {
     *text = '\0';
-    if (cpu_count > 1 && cpu == NULL)
-        snprintf(text, size, "   -");
-    else if (cpu_count > 1)
-        snprintf(text, size, "%4u", cpu->cpu_number);
+    if (cpu_count > 1)
+        snprintf(text, size, "%4u", cpu);
 }
 
 static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)

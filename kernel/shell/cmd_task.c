@@ -127,8 +127,8 @@ static void json_task(const struct task_stat *st)
             (unsigned)st->stat_session, proc_state(st->stat_state),
             st->stat_priority, st->stat_user ? "true" : "false",
             st->stat_ticks * MS_PER_TICK, st->stat_switches);
-    if (st->stat_cpu != NULL)
-        kprintf("\"cpu\":%u,", st->stat_cpu->cpu_number);
+    if (cpu_count > 1)
+        kprintf("\"cpu\":%u,", st->stat_cpu);
     kprintf("\"waits_for\":");
     shell_json_string(waits_for(st));
     kprintf(",\"name\":");

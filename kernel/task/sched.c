@@ -179,7 +179,7 @@ static inline void switch_to(struct task *self, struct task *next)
     next->task_state = TASK_RUNNING;
     next->task_switches++;
     if (CPU_SEVERAL) {
-        next->task_cpu = cpu;
+        next->task_cpu = (uint8_t)cpu->cpu_number;
         cpu->cpu_switches++;
     }
     cpu->cpu_task = next;

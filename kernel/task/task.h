@@ -92,13 +92,13 @@ struct task {
     struct timeout task_timeout;     /* of its wait */
     struct wait_queue *task_waiting; /* the queue that task_link is in */
     int32_t task_wake_result;
-    const struct cpu *task_cpu; /* that ran it last, of several; or NULL */
     uint8_t task_state;
     uint8_t task_priority;
     bool task_interruptible; /* a kill ends this wait */
     uint8_t task_slice;      /* ticks left */
     uint8_t task_cpus;       /* bits (cpu_bit) of the processors that may run
                                 it */
+    uint8_t task_cpu;        /* the number of the one that ran it last */
     uint8_t task_signal;     /* the signal that killed it */
     int32_t task_status;     /* of a zombie, as wait() returns it */
     pid_t task_pid;
@@ -235,7 +235,7 @@ struct task_stat {
     bool stat_user;    /* has an address space */
     bool stat_program; /* also when it has ended */
     uint64_t stat_ticks, stat_switches;
-    const struct cpu *stat_cpu; /* that ran it last, of several; or NULL */
+    unsigned stat_cpu; /* the number of the processor that ran it last */
     const char *stat_waits_for; /* the wait queue's reason, or NULL */
     char stat_name[TASK_NAME_MAX + 1];
 };

@@ -41,7 +41,7 @@ def test_no_case_is_skipped(run):
 
 @pytest.mark.plain
 @pytest.mark.long
-@pytest.mark.parametrize("mebibytes, most", [(5, 60), (6, 30), (7, 30),
+@pytest.mark.parametrize("mebibytes, most", [(5, 45), (6, 30), (7, 30),
                                              (8, 30)])
 def test_a_small_machine_skips_what_needs_more(kernel, mebibytes, most):
     """4 MiB are too little for the workshop kernel (test_machine.py)."""
