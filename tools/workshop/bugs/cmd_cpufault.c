@@ -18,6 +18,7 @@
 static int *volatile null;
 static struct kmem_cache *volatile cache;
 static volatile bool both;
+static volatile bool too; /* the other processor is about to panic */
 
 #define MISTAKE static __attribute__((noinline)) void
 
@@ -57,6 +58,8 @@ MISTAKE panic_too(void)
 {
     while (!both)
         cpu_relax();
+    too = true;
+    cpu_relax();
     panic("the second of two panics");
 }
 
@@ -96,10 +99,9 @@ static void follow(void (*mistake)(void))
         panic("the first of two processors");
     }
     both = true;
-    if (mistake == panic_too)
-        panic("the first of two panics");
-    for (;;)
-        cpu_relax(); /* until it stops this one */
+    while (!too)
+        cpu_relax(); /* until it stops this one, or panics too */
+    panic("the first of two panics");
 }
 
 static int cmd_cpufault(char **argv)
