@@ -16,33 +16,48 @@ struct row {
     char row_name[32];
 };
 
-/* Splits a row of /proc/tasks: ten words, or eleven on several processors. */
-static void split(char *text, struct row *row)
+#define WORDS_MAX 11
+
+/* The words of a row of /proc/tasks; returns how many. */
+static size_t split(char *text, char *words[WORDS_MAX])
 {
-    char *words[11] = {NULL};
     size_t n = 0;
 
-    for (char *w; n < 11 && (w = strtok_r(text, " \n", &text)) != NULL;)
-        words[n++] = w;
-    CHECK(n >= 10);
+    for (char *w; (w = strtok_r(text, " \n", &text)) != NULL; n++) {
+        CHECK(n < WORDS_MAX);
+        words[n] = w;
+    }
+    return n;
+}
+
+/* Reads a row that has as many words as the header: several processors have a
+ * column more. */
+static void parse(char *text, size_t columns, struct row *row)
+{
+    char *words[WORDS_MAX];
+
+    EQUAL(split(text, words), columns);
     row->row_pid = (pid_t)strtol(words[0], NULL, 10);
     row->row_parent = (pid_t)strtol(words[1], NULL, 10);
     row->row_group = (pid_t)strtol(words[2], NULL, 10);
     strlcpy(row->row_session, words[3], sizeof(row->row_session));
-    strlcpy(row->row_name, words[n - 1], sizeof(row->row_name));
+    strlcpy(row->row_name, words[columns - 1], sizeof(row->row_name));
 }
 
 /* The task of that pid, or of that name if it is 0. */
 static bool find(pid_t pid, const char *name, struct row *row)
 {
     FILE *f = fopen("/proc/tasks", "r");
+    char *header[WORDS_MAX];
     bool found = false;
+    size_t columns;
     char text[160];
 
     CHECK(f != NULL);
-    fgets(text, sizeof(text), f); /* the header */
+    CHECK(fgets(text, sizeof(text), f) != NULL);
+    columns = split(text, header);
     while (!found && fgets(text, sizeof(text), f) != NULL) {
-        split(text, row);
+        parse(text, columns, row);
         found =
             pid != 0 ? row->row_pid == pid : strcmp(row->row_name, name) == 0;
     }
