@@ -387,7 +387,11 @@ static const char *verify_ready(unsigned priority, size_t bound)
 const char *sched_verify(size_t tasks)
 {
     const char *wrong = NULL;
+    struct cpu *cpu;
 
+    for_each_cpu (cpu)
+        if (cpu->cpu_task->task_state != TASK_RUNNING)
+            wrong = "the task of a processor is not marked running";
     for (unsigned i = 0; i < PRIORITIES && wrong == NULL; i++)
         wrong = verify_ready(i, tasks);
     return wrong;
