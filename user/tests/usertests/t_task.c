@@ -240,6 +240,23 @@ static void wait_for_child(int in)
     wait(NULL);
 }
 
+/* One, two and three, so that of several processors also those without a clock
+ * run them. */
+static void kill_runners(void)
+{
+    pid_t runner[3];
+
+    for (int n = 1; n <= 3; n++) {
+        for (int i = 0; i < n; i++)
+            runner[i] = spawn(spin, 0);
+        sleep_ms(20);
+        for (int i = 0; i < n; i++) {
+            EQUAL(kill(runner[i], SIGINT), 0);
+            expect_signal(runner[i], SIGINT);
+        }
+    }
+}
+
 /* A kill ends a task that runs, or waits, whatever it waits for. */
 static void task_kill_anywhere(void)
 {
@@ -247,10 +264,7 @@ static void task_kill_anywhere(void)
     pid_t child;
 
     make_pipe(ends);
-    child = spawn(spin, 0);
-    yield();
-    EQUAL(kill(child, SIGINT), 0);
-    expect_signal(child, SIGINT);
+    kill_runners();
     child = spawn(sleep_long, 1000000);
     until_waits_for(child, "sleep");
     EQUAL(kill(child, SIGTERM), 0);
