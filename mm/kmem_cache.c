@@ -15,6 +15,11 @@
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 
+#if MM_MAGAZINES /* their front end, mm/kmem_mag.c, is before this one */
+#define kmem_cache_alloc kmem_slab_alloc
+#define kmem_cache_free  kmem_slab_free
+#endif
+
 enum kmem_state kmem_state;
 mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", MM_RANK_CACHE_LIST);
 struct list kmem_caches = LIST_INIT(kmem_caches);
@@ -197,6 +202,8 @@ bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
     refuse_destroyed(cp);
     if (kmem_cache_grow(cp))
         return true;
+    if (MM_MAGAZINES)
+        kmem_mag_reap(cp, KMEM_REAP_ALL);
     if (flags & KM_NOSLEEP) {
         mm_lock(&cp->cache_lock);
         found = cp->cache_freelist->slab_head != NULL;
@@ -377,6 +384,8 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
     if (MM_DEBUG)
         cp->cache_flags = kmem_debug_flags(cp);
     kmem_geometry(cp);
+    if (MM_MAGAZINES)
+        kmem_mag_setup(cp);
 }
 
 /* Puts a new cache on the list. NULL, or why it cannot be there. */
@@ -396,6 +405,8 @@ static const char *publish(struct kmem_cache *cp)
 /* Frees a cache that has no slabs and is on no list. */
 static void discard(struct kmem_cache *cp)
 {
+    if (MM_MAGAZINES)
+        kmem_mag_disable(cp);
     if (cp->cache_hash != NULL)
         kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
     kmem_cache_free(&kmem_cache_cache, cp);
@@ -428,6 +439,8 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
             discard(cp);
         kmem_transfer_end();
     }
+    if (MM_MAGAZINES && error == NULL)
+        kmem_mag_decide(cp);
     if (error == NULL)
         return cp;
     mm_print("kmem_cache_create: %s: %s\n", name == NULL ? "?" : name, error);
@@ -466,12 +479,30 @@ static int retire(struct kmem_cache *cp)
     return error;
 }
 
+/* Objects in magazines are not allocated. */
+static void empty_magazines(struct kmem_cache *cp)
+{
+    bool found;
+
+    mm_lock(&kmem_list_lock);
+    found = kmem_list_find(NULL, cp) != NULL;
+    if (found)
+        kmem_hold(cp);
+    mm_unlock(&kmem_list_lock);
+    if (!found)
+        return;
+    kmem_mag_reap(cp, KMEM_REAP_ALL);
+    kmem_release(cp);
+}
+
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
     int error;
 
     do {
+        if (MM_MAGAZINES)
+            empty_magazines(cp);
         kmem_transfer_begin();
         error = retire(cp);
         while (error == 0 &&
@@ -520,4 +551,6 @@ void kmem_init_caches(void)
     if (MM_DEBUG)
         kmem_debug_init_caches();
     kmem_state = KMEM_LARGE;
+    if (MM_MAGAZINES)
+        kmem_mag_init();
 }

@@ -47,6 +47,29 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
 struct kmem_cache *kmem_must_create(const char *name, size_t size);
 void kmem_init_caches(void);
 
+/* ---- kmem_mag.c: section 7.2, where MM_MAGAZINES is 1 -------------------- */
+
+/* kmem_cache_alloc and kmem_cache_free are there then; those of
+ * mm/kmem_cache.c, which use the slabs, have these names. */
+void *kmem_slab_alloc(struct kmem_cache *cp, int flags);
+void kmem_slab_free(struct kmem_cache *cp, void *buf);
+
+extern uint32_t kmem_mag_enough, kmem_mag_most;
+
+void kmem_mag_init(void);
+void kmem_mag_setup(struct kmem_cache *cp);
+void kmem_mag_decide(struct kmem_cache *cp);
+void kmem_mag_decide_all(void);
+void kmem_mag_disable(struct kmem_cache *cp);
+void kmem_mag_enable(struct kmem_cache *cp);
+void kmem_mag_disable_all(void);
+void kmem_mag_enable_all(void);
+void kmem_mag_update(struct kmem_cache *cp);
+void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
+void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
+                    uint32_t *frees);
+const char *kmem_mag_verify(const struct kmem_cache *cp);
+
 /* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */
 
 bool kmem_is_large(size_t size, size_t align, bool constructed);

@@ -31,9 +31,12 @@
 
 #include "kernel/lib/list.h"
 #include "mm/kmem.h"
+#include "mm/kmem_mag.h"
 #include "mm/platform.h"
 
-#define KMEM_LARGE_MIN      (PAGE_SIZE / 8) /* chunks of this size are large */
+#ifndef KMEM_LARGE_MIN                 /* a test may have larger pointers */
+#define KMEM_LARGE_MIN (PAGE_SIZE / 8) /* chunks of this size are large */
+#endif
 #define KMEM_SLAB_PAGES_TRY 8  /* the largest slab tried for 1/16 unused */
 #define KMEM_HASH_INITIAL   64 /* buckets of a new hash table, the minimum */
 #define KMEM_HASH_SMALL     (PAGE_SIZE / 8) /* smaller tables: in kmem_hash */
@@ -94,6 +97,14 @@ struct kmem_cache {
     uint32_t cache_last_reap_freed;
     uint32_t cache_last_reap_kept;
     uint64_t cache_last_reap_ms;
+#if MM_MAGAZINES
+    uint32_t cache_rounds; /* of a full magazine; 0: none may be loaded now */
+    uint32_t cache_mag_disabled; /* how often */
+    uint32_t cache_refilled;     /* objects that went from slabs to magazines */
+    uint32_t cache_drained;      /* and back */
+    struct kmem_depot cache_depot[KMEM_DEPOTS];
+    struct kmem_cpu_cache *cache_cpu[MM_CPUS_MAX]; /* never NULL */
+#endif
     /* set at creation */
     char cache_name[KMEM_NAME_MAX + 1];
     uint32_t cache_number; /* never used by another cache */

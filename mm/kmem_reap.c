@@ -70,6 +70,8 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     kmem_hold(cp);
     if (mode != KMEM_REAP_DRY) {
         kmem_transfer_begin();
+        if (MM_MAGAZINES)
+            kmem_mag_reap(cp, mode);
         for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
             kmem_slab_destroy(cp, sp);
         if (r.reap_slabs != 0)
@@ -173,6 +175,8 @@ void kmem_update(void)
         mm_lock(&cp->cache_lock);
         cp->cache_ws_limit = cp->cache_ws_min;
         cp->cache_ws_min = cp->cache_free_slabs;
+        if (MM_MAGAZINES)
+            kmem_mag_update(cp);
         kmem_count_fold(cp);
         mm_unlock(&cp->cache_lock);
     }

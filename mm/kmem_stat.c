@@ -133,10 +133,24 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_dtor = (uintptr_t)cp->cache_dtor;
 }
 
+/* Operations of clients, modulo 2^32. */
+static void count(const struct kmem_cache *cp, uint32_t *allocs,
+                  uint32_t *frees)
+{
+    *allocs = cp->cache_allocs;
+    *frees = cp->cache_frees;
+    if (MM_MAGAZINES)
+        kmem_mag_count(cp, allocs, frees);
+}
+
 static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
 {
+    uint32_t allocs, frees;
+
+    count(cp, &allocs, &frees);
     out->stat_colour_next = cp->cache_colour;
-    out->stat_inuse = kmem_inuse(cp);
+    out->stat_inuse = allocs - frees;
+    out->stat_trapped = kmem_inuse(cp) - (allocs - frees);
     out->stat_slabs = cp->cache_slabs;
     out->stat_total = out->stat_slabs * cp->cache_slab_chunks;
     out->stat_full_slabs = cp->cache_full_slabs;
@@ -158,11 +172,14 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
  * working-set interval, and 2^32 operations take longer. */
 void kmem_count_fold(struct kmem_cache *cp)
 {
+    uint32_t allocs, frees;
+
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    cp->cache_allocs_total += cp->cache_allocs - cp->cache_allocs_seen;
-    cp->cache_allocs_seen = cp->cache_allocs;
-    cp->cache_frees_total += cp->cache_frees - cp->cache_frees_seen;
-    cp->cache_frees_seen = cp->cache_frees;
+    count(cp, &allocs, &frees);
+    cp->cache_allocs_total += allocs - cp->cache_allocs_seen;
+    cp->cache_allocs_seen = allocs;
+    cp->cache_frees_total += frees - cp->cache_frees_seen;
+    cp->cache_frees_seen = frees;
 }
 
 static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)

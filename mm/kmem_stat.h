@@ -39,6 +39,7 @@ struct kmem_cache_stat {
     uintptr_t stat_dtor;
     /* objects and slabs now */
     size_t stat_inuse;
+    size_t stat_trapped; /* free, in magazines */
     size_t stat_total;
     size_t stat_slabs;
     size_t stat_full_slabs; /* all objects allocated: the paper's "empty" */

@@ -323,6 +323,8 @@ static const char *verify_locked(struct kmem_cache *cp)
         why = verify_counts(cp, &t);
     if (why == NULL && (cp->cache_flags & KMF_HASH))
         why = verify_hash(cp);
+    if (MM_MAGAZINES && why == NULL && (why = kmem_mag_verify(cp)) != NULL)
+        at_cache(cp, why);
     if (why == NULL && MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
         why = verify_debug(cp);
     return why;

@@ -24,6 +24,13 @@
  *     mm_refund(pages)            they have been returned
  *     MM_UNLOCKED(x)              x, a word at most, read without the lock that
  *                                 guards it, on purpose
+ *     MM_MAGAZINES                1: with magazines (mm/kmem_mag.h), and then:
+ *     MM_CPUS_MAX                 the most processors
+ *     MM_LINE                     bytes of a line of memory
+ *     mm_cpu_enter()              from here to mm_cpu_leave() the task stays on
+ *     mm_cpu_leave()              its processor, and neither an interrupt nor a
+ *                                 call comes; they do not nest
+ *     mm_cpu_number()             of this processor, between those two
  *     mm_mark_slab(cp, sp)        a slab's objects are all free, constructed
  *     mm_unmark_slab(cp, sp)      they will be destroyed, the slab taken apart
  *
@@ -63,6 +70,19 @@ void mm_wake_waiters(void);
 
 /* Prints a formatted line, or part of one, on the console. */
 void mm_print(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+#ifndef MM_MAGAZINES
+#define MM_MAGAZINES 0
+#endif
+
+/* Needed only where MM_MAGAZINES is 1. Calls fn(arg) once on each processor, as
+ * an interrupt would, and returns when all have returned. No lock is held.
+ * While interrupts are disabled it calls fn on this processor alone. */
+void mm_call_all(void (*fn)(void *arg), void *arg);
+
+/* Needed only where MM_MAGAZINES is 1. Whether memory is to be reclaimed soon,
+ * and none used to save time. While it is false, a page is free. */
+bool mm_memory_low(void);
 
 /* Whether `addr` can be read without a fault. Needed only where MM_DEBUG is
  * 1. */

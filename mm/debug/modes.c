@@ -266,10 +266,15 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
 
     if (error != 0)
         return error;
+    if (MM_MAGAZINES)
+        kmem_mag_disable(cp);
     if (((KMEM_FLAGS(cp) ^ modes) & KMF_LAYOUT) != 0)
-        return set_layout(cp, modes);
-    set_flag(cp, KMF_TRACE, (modes & KMF_TRACE) != 0);
-    return 0;
+        error = set_layout(cp, modes);
+    else
+        set_flag(cp, KMF_TRACE, (modes & KMF_TRACE) != 0);
+    if (MM_MAGAZINES)
+        kmem_mag_enable(cp);
+    return error;
 }
 
 const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
@@ -312,6 +317,8 @@ void kmem_verify_every(uint32_t n)
         set_flag(list_entry(l, struct kmem_cache, cache_link), KMF_VERIFY,
                  n != 0);
     mm_unlock(&kmem_list_lock);
+    if (MM_MAGAZINES)
+        kmem_mag_decide_all();
 }
 
 /* Counts an operation on a cache with KMF_VERIFY. A verification allocates

@@ -16,42 +16,55 @@ HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
 HOST_MUT    := -O1 -g0 -w -D__LINE__=0
 HOST_LIBS   := -lcmocka -lpthread -lm
 
-# $(call host,DIR,FLAGS): DIR/mmtest from objects under DIR.
+# The same with magazines. Without the cases that know what the slabs do.
+MAGAZINES := -DHOST_MAGAZINES=1
+MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% %/test_clock.c \
+               %/test_explore.c %/test_fail.c,$(HOST_SRC)) \
+               mm/tests/test_kmem_mag.c
+
+# $(call host,DIR,FLAGS,SOURCES): DIR/mmtest from objects under DIR.
 define host
 $(call stamp,$(1)/flags,$$(HOSTCC) $$(HOST_CFLAGS) $(2))
-$(call stamp,$(1)/objects,$$(HOST_SRC))
+$(call stamp,$(1)/objects,$(3))
 $(1)/%.o: %.c $(1)/flags
 	$$(call say,HOSTCC,$$<)
 	@mkdir -p $$(@D)
 	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $(2) -MMD -MP -c $$< -o $$@
-$(1)/mmtest: $$(HOST_SRC:%.c=$(1)/%.o) $(1)/objects
+$(1)/mmtest: $(3:%.c=$(1)/%.o) $(1)/objects
 	$$(call say,HOSTLD,$$@)
 	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) $$(HOST_LIBS) -o $$@
--include $$(HOST_SRC:%.c=$(1)/%.d)
+-include $(3:%.c=$(1)/%.d)
 endef
-$(eval $(call host,$(BUILD)/host,$$(HOST_SAN)))
-$(eval $(call host,$(BUILD)/coverage,$$(HOST_COV)))
-$(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT)))
+$(eval $(call host,$(BUILD)/host,$$(HOST_SAN),$(HOST_SRC)))
+$(eval $(call host,$(BUILD)/coverage,$$(HOST_COV),$(HOST_SRC)))
+$(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT),$(HOST_SRC)))
+$(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/ under real threads, with the thread sanitizer.
 THREADS_MM    := $(wildcard mm/*.c mm/debug/*.c)
 THREADS_SRC   := $(THREADS_MM) $(wildcard mm/tests/threads/*.c)
 THREADS_FLAGS := -std=gnu17 -g -O1 -fno-omit-frame-pointer -I. \
                    -Imm/tests/threads $(HOST_WARN) -fsanitize=thread
+
+# $(call threads,DIR,FLAGS): DIR/mmthreads. Steps are not counted in
+# mm/tests/threads/, where threads wait for each other in loops.
+define threads
+$(call stamp,$(1)/flags,$$(HOSTCC) $$(THREADS_FLAGS) $$(COUNTED) $(2))
+$(call stamp,$(1)/objects,$$(THREADS_SRC))
+$(THREADS_MM:%.c=$(1)/%.o): private THREADS_FLAGS += $$(COUNTED)
+$(1)/%.o: %.c $(1)/flags
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(THREADS_FLAGS) $(2) -MMD -MP -c $$< -o $$@
+$(1)/mmthreads: $(THREADS_SRC:%.c=$(1)/%.o) $(1)/objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) -fsanitize=thread $$(filter %.o,$$^) -lpthread -o $$@
+-include $(THREADS_SRC:%.c=$(1)/%.d)
+endef
+$(eval $(call threads,$(BUILD)/threads,))
+$(eval $(call threads,$(BUILD)/threads-mag,$(MAGAZINES)))
 MMTHREADS     := $(BUILD)/threads/mmthreads
-$(eval $(call stamp,$(BUILD)/threads/flags,$$(HOSTCC) $$(THREADS_FLAGS) \
-    $$(COUNTED)))
-$(eval $(call stamp,$(BUILD)/threads/objects,$$(THREADS_SRC)))
-# Not in mm/tests/threads/, where threads wait for each other in loops.
-$(THREADS_MM:%.c=$(BUILD)/threads/%.o): private THREADS_FLAGS += $(COUNTED)
-$(BUILD)/threads/%.o: %.c $(BUILD)/threads/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(THREADS_FLAGS) -MMD -MP -c $< -o $@
-$(MMTHREADS): $(THREADS_SRC:%.c=$(BUILD)/threads/%.o) $(BUILD)/threads/objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -fsanitize=thread $(filter %.o,$^) -lpthread -o $@
--include $(THREADS_SRC:%.c=$(BUILD)/threads/%.d)
+MMTHREADS_MAG := $(BUILD)/threads-mag/mmthreads
 
 # mm/ with a call before each access to memory, where mm/tests/races/ may
 # switch to another task.
@@ -63,19 +76,25 @@ RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
                  tools/test/budget.c
 RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
                  -ffunction-sections -I. -Imm/tests/host $(COUNTED) $(HOST_WARN)
+
+# $(call races,DIR,FLAGS): DIR/mmraces.
+define races
+$(call stamp,$(1)/flags,$$(HOSTCC) $$(RACES_FLAGS) -fsanitize=thread $(2))
+$(call stamp,$(1)/objects,$$(RACES_SRC))
+$(RACES_MM:%.c=$(1)/%.o): private RACES_FLAGS += -fsanitize=thread
+$(1)/%.o: %.c $(1)/flags
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(RACES_FLAGS) $(2) -MMD -MP -c $$< -o $$@
+$(1)/mmraces: $(RACES_SRC:%.c=$(1)/%.o) $(1)/objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) -no-pie -Wl,--gc-sections $$(filter %.o,$$^) -o $$@
+-include $(RACES_SRC:%.c=$(1)/%.d)
+endef
+$(eval $(call races,$(BUILD)/races,))
+$(eval $(call races,$(BUILD)/races-mag,$(MAGAZINES)))
 MMRACES     := $(BUILD)/races/mmraces
-$(eval $(call stamp,$(BUILD)/races/flags,$$(HOSTCC) $$(RACES_FLAGS) \
-    -fsanitize=thread))
-$(eval $(call stamp,$(BUILD)/races/objects,$$(RACES_SRC)))
-$(RACES_MM:%.c=$(BUILD)/races/%.o): private RACES_FLAGS += -fsanitize=thread
-$(BUILD)/races/%.o: %.c $(BUILD)/races/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(RACES_FLAGS) -MMD -MP -c $< -o $@
-$(MMRACES): $(RACES_SRC:%.c=$(BUILD)/races/%.o) $(BUILD)/races/objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -no-pie -Wl,--gc-sections $(filter %.o,$^) -o $@
--include $(RACES_SRC:%.c=$(BUILD)/races/%.d)
+MMRACES_MAG := $(BUILD)/races-mag/mmraces
 
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
@@ -90,7 +109,8 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
-HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES)
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES) \
+               $(BUILD)/magazines/mmtest $(MMRACES_MAG)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
 # calls, but not its library: fibers.c defines them.
@@ -178,8 +198,8 @@ test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 	@$(PYTEST) -m sample $(ABREAST) --ignore=tools/test/test_kernels.py \
 	    tools/test
 
-test-all: $(BOOK_ENV)/done $(MUTANTS) | $(DEPS) ## what `make test` leaves
-                                  ## out; up to an hour
+test-all: $(BOOK_ENV)/done $(MUTANTS) $(MMTHREADS_MAG) | $(DEPS) ## what
+                                  ## `make test` leaves out; up to an hour
 	@$(MAKE) --no-print-directory test-kernels
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
@@ -192,7 +212,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
 .PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
-.PHONY: test-threads schedules races test-bochs test-v86
+.PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
 	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py \
@@ -200,6 +220,10 @@ test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
 
 test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
+
+test-magazines: $(HOST_TEST) $(MMTHREADS_MAG) | $(DEPS) ## magazines on this
+                                  ## machine, and mistakes planted in them
+	@$(PYTEST) $(EVERY) -n auto tools/test/test_magazines.py
 
 # Without the sanitizers, which take three times as long.
 schedules: $(BUILD)/mutants/mmtest ## every schedule of two operations of mm/ in

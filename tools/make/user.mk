@@ -9,7 +9,8 @@
 USER      := $(BUILD)/user
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \
-               $(wildcard mm/kmem*.c mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
+               $(filter-out mm/kmem_mag.c,$(wildcard mm/kmem*.c)) \
+               $(wildcard mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest \
                  near)
 LIB_ASM   := user/lib/syscall.asm

@@ -57,6 +57,7 @@ enum state {
     READY,
     BLOCKED,
     WAITING,
+    CALLING, /* for its turn, or for a processor to let the call in */
     DONE
 };
 
@@ -97,7 +98,7 @@ static unsigned places_left, interrupts_left;
 static uint8_t places[PLACES]; /* accesses by instruction */
 static unsigned accesses;      /* tasks that are about to make one */
 uint64_t explore_switches;
-static char shown[32]; /* the schedule whose steps are printed */
+static char shown[64]; /* the schedule whose steps are printed */
 static bool all_steps;
 bool explore_runs;
 
@@ -147,7 +148,7 @@ static void failed(const char *why)
 static bool is_pinned(const struct fiber *f)
 {
     return f->fiber_task.task_locks != 0 || f->fiber_lock != NULL ||
-           f->fiber_interrupted;
+           f->fiber_interrupted || f->fiber_task.task_inside;
 }
 
 static void leave_cpu(struct fiber *f)
@@ -386,6 +387,60 @@ static void block(mm_lock_t *lock)
     f->fiber_lock = NULL;
 }
 
+static bool is_called;                  /* by a task */
+static unsigned awaited[EXPLORE_TASKS]; /* a processor, or NO_CPU: the turn */
+
+static bool may_go_on(unsigned task)
+{
+    unsigned cpu = awaited[task];
+
+    if (cpu == NO_CPU)
+        return !is_called;
+    return cpus[cpu] == NULL || cpus[cpu] == &fibers[task] ||
+           !is_pinned(cpus[cpu]);
+}
+
+static void await(unsigned cpu)
+{
+    awaited[running] = cpu;
+    while (!may_go_on(running))
+        leave(CALLING);
+}
+
+/* mm_call_all: an interrupt on each processor, one after the other. Meanwhile
+ * the caller has interrupts disabled, and so has the processor. */
+static void call(void (*fn)(void *arg), void *arg)
+{
+    struct fiber *f = &fibers[running];
+    unsigned mine;
+
+    if (f->fiber_interrupted) {
+        f->fiber_task.task_inside = true;
+        fn(arg);
+        f->fiber_task.task_inside = false;
+        return;
+    }
+    point("calls all", NULL, "", 0);
+    await(NO_CPU);
+    is_called = true;
+    f->fiber_task.task_inside = true;
+    mine = f->fiber_cpu;
+    for (unsigned cpu = 0; cpu < now->schedule_cpus; cpu++) {
+        await(cpu);
+        if (cpu != mine && cpus[cpu] != NULL)
+            leave_cpu(cpus[cpu]);
+        cpus[cpu] = f;
+        host_cpu = f->fiber_cpu = cpu;
+        fn(arg);
+        if (cpu != mine)
+            cpus[cpu] = NULL;
+        host_cpu = f->fiber_cpu = mine;
+    }
+    f->fiber_task.task_inside = false;
+    is_called = false;
+    point("has called all", NULL, "", 0);
+}
+
 /* mm_wait_for_memory. False if no task is left that could free any. */
 static bool wait_for_memory(void)
 {
@@ -505,8 +560,12 @@ static unsigned choose(void)
     unsigned from = now->schedule_way == BY_STOPS
                         ? turn
                         : test_random(&chance) % now->schedule_tasks;
-    unsigned i = in_state(READY, from);
+    unsigned i;
 
+    for (i = 0; i < now->schedule_tasks; i++)
+        if (fibers[i].fiber_state == CALLING && may_go_on(i))
+            fibers[i].fiber_state = READY;
+    i = in_state(READY, from);
     if (i == EXPLORE_TASKS)
         i = in_state(WAITING, from);
     if (i == EXPLORE_TASKS)
@@ -522,6 +581,7 @@ static void start(unsigned i, explore_fn_t *run)
     if (f->fiber_stack == NULL)
         f->fiber_stack = malloc(STACK_BYTES);
     f->fiber_task.task_locks = 0;
+    f->fiber_task.task_inside = false;
     f->fiber_state = READY;
     f->fiber_run = run;
     f->fiber_cpu = NO_CPU;
@@ -539,7 +599,8 @@ static void start(unsigned i, explore_fn_t *run)
     makecontext(c, begin, 0);
 }
 
-static const struct host_explorer explorer = {point, taken, block, failed};
+static const struct host_explorer explorer = {point, taken, block, call,
+                                              failed};
 
 void explore_show(const char *schedule)
 {
@@ -572,6 +633,7 @@ static void plan(const struct schedule *s)
     lowest = INT32_MAX;
     left = 0;
     accesses = 0;
+    is_called = false;
     places_left = s->schedule_depth;
     interrupts_left = s->schedule_interrupt != NULL ? INTERRUPTS : 0;
     memset(places, 0, sizeof(places));
@@ -620,7 +682,8 @@ static void no_point(const char *what, const mm_lock_t *lock, const char *file,
 
 void explore_guard(void)
 {
-    static const struct host_explorer guard = {no_point, NULL, block, failed};
+    static const struct host_explorer guard = {no_point, NULL, block, NULL,
+                                               failed};
 
     host_explorer = &guard;
 }

@@ -427,6 +427,74 @@ bool ops_is_failing(unsigned task)
     return (failing >> task & 1) != 0;
 }
 
+/* ---- operations with magazines ------------------------------------------ */
+
+/* Objects that a task leaves for another to free. */
+static struct object passed[KINDS][2];
+
+#if MM_MAGAZINES
+/* More objects than the magazines of a processor hold, and back. */
+static void churn(unsigned task, enum kind kind)
+{
+    struct worker *w = &workers[task];
+    unsigned before = w->worker_count;
+    unsigned n =
+        MIN(1 + test_random(&w->worker_random) % 12, OBJECTS - 4 - before);
+
+    while (w->worker_count < before + n)
+        alloc(task, kind, KM_SLEEP);
+    while (w->worker_count > before)
+        free_newest(task);
+}
+
+/* Leaves a new object in a place, and frees the one that was there. */
+static void pass(unsigned task, enum kind kind)
+{
+    struct worker *w = &workers[task];
+    struct object *place = &passed[kind][test_random(&w->worker_random) % 2];
+    void *other;
+
+    alloc(task, kind, KM_SLEEP);
+    CALLBACK_POINT("passes an object");
+    if (place->object_addr != NULL)
+        check_stamp(place);
+    other = place->object_addr; /* no switch until the stamp */
+    *place = w->worker_object[--w->worker_count];
+    stamp(place);
+    CALLBACK_POINT("has passed an object");
+    if (other != NULL)
+        kmem_cache_free(cache[kind], other);
+}
+
+static void disable(unsigned task, enum kind kind)
+{
+    kmem_mag_disable(cache[kind]);
+    hot_pair(task, kind);
+    kmem_mag_enable(cache[kind]);
+}
+
+static void disable_all(unsigned task, enum kind kind)
+{
+    kmem_mag_disable_all();
+    alloc_13(task, kind);
+    kmem_mag_enable_all();
+}
+#endif
+
+static void free_passed(void)
+{
+    for (unsigned k = 0; k < KINDS; k++)
+        for (unsigned i = 0; i < 2; i++) {
+            struct object *o = &passed[k][i];
+
+            if (o->object_addr == NULL)
+                continue;
+            check_stamp(o);
+            kmem_cache_free(cache[k], o->object_addr);
+            o->object_addr = NULL;
+        }
+}
+
 const struct op ops[ALL_OPS_COUNT] = {
 #define X(name, run, kind, objects, use) {#name, run, kind, objects, use},
     OPS(X) SEED_OPS(X)
@@ -523,6 +591,7 @@ static void destroy(struct kmem_cache *cp)
 /* Frees all objects and destroys the caches. */
 static void end_world(void)
 {
+    free_passed();
     for (unsigned i = 0; i <= KEEPER; i++)
         while (workers[i].worker_count != 0)
             free_newest(i);
@@ -535,6 +604,89 @@ static void end_world(void)
     EXPLORE_TRUE(supply.held == 0);
 }
 
+uint32_t ops_rounds = 2;
+
+#if MM_MAGAZINES
+/* The rounds of a cache. None is twice there, or a task's object. */
+static const void *rounds[1024];
+static size_t round_count;
+
+static void add_round(const void *buf)
+{
+    for (size_t i = 0; i < round_count; i++)
+        EXPLORE_TRUE(rounds[i] != buf);
+    for (unsigned i = 0; i <= KEEPER; i++)
+        for (unsigned n = 0; n < workers[i].worker_count; n++)
+            EXPLORE_TRUE(workers[i].worker_object[n].object_addr != buf);
+    EXPLORE_TRUE(round_count < ARRAY_SIZE(rounds));
+    rounds[round_count++] = buf;
+}
+
+static void add_rounds(const struct kmem_magazine *m, uint32_t n)
+{
+    while (n-- != 0)
+        add_round(m->mag_round[n]);
+}
+
+static void check_cpu_cache(const struct kmem_cache *cp,
+                            const struct kmem_cpu_cache *cc)
+{
+    EXPLORE_TRUE(cc->cc_rounds <= cc->cc_room);
+    EXPLORE_TRUE(cc->cc_previous_rounds == 0 ||
+                 cc->cc_previous_rounds == cc->cc_room);
+    EXPLORE_TRUE((cc->cc_room == 0) == (cc->cc_loaded == NULL));
+    EXPLORE_TRUE(cc->cc_room == 0 || cc->cc_room == cp->cache_rounds);
+    EXPLORE_TRUE(cp->cache_rounds <= ops_rounds);
+    add_rounds(cc->cc_loaded, cc->cc_rounds);
+    add_rounds(cc->cc_previous, cc->cc_previous_rounds);
+}
+
+static size_t live_objects(enum kind kind)
+{
+    size_t n = (passed[kind][0].object_addr != NULL) +
+               (passed[kind][1].object_addr != NULL);
+
+    for (unsigned i = 0; i <= KEEPER; i++)
+        for (unsigned k = 0; k < workers[i].worker_count; k++)
+            n += workers[i].worker_object[k].object_kind == kind;
+    return n;
+}
+
+/* What the slabs gave is the clients' or in a magazine. */
+static void check_magazines(enum kind kind)
+{
+    struct kmem_cache *cp = cache[kind];
+    const struct kmem_magazine *m = cp->cache_depot[KMEM_FULL].depot_list;
+    struct kmem_cache_stat st;
+
+    round_count = 0;
+    for (unsigned i = 0; i < MM_CPUS_MAX; i++)
+        check_cpu_cache(cp, cp->cache_cpu[i]);
+    for (; m != NULL; m = m->mag_next)
+        add_rounds(m, cp->cache_rounds);
+    kmem_cache_stat(cp, &st);
+    EXPLORE_TRUE(st.stat_inuse == live_objects(kind));
+    EXPLORE_TRUE(st.stat_trapped == round_count);
+}
+
+static void check_all_magazines(void)
+{
+    for (unsigned k = 0; k < KINDS; k++)
+        if (cache[k] != NULL && ops_destroyed[k] == 0)
+            check_magazines(k);
+}
+
+static void start_magazines(void)
+{
+    kmem_mag_enough = 0;
+    kmem_mag_most = ops_rounds;
+    kmem_mag_decide_all(); /* their size has changed */
+}
+#else
+#define check_all_magazines() ((void)0)
+#define start_magazines()     ((void)0)
+#endif
+
 void ops_check_world(void)
 {
     const struct page *page;
@@ -544,6 +696,7 @@ void ops_check_world(void)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
             check_stamp(&workers[i].worker_object[n]);
     verify(0, NONE);
+    check_all_magazines();
     EXPLORE_TRUE(buddy_verify(&page) == NULL);
     EXPLORE_TRUE(named_count <= 1);
     EXPLORE_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
@@ -559,6 +712,7 @@ void ops_warm_up(void)
 {
     struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
 
+    start_magazines();
     kmem_error_panics = false;
     for (unsigned i = 0; i < 2; i++) {
         EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), FPZU) == 0);

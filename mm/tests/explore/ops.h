@@ -71,7 +71,23 @@ enum use {
     X(read_pages, read_pages, LARGE, 0, KEEPS)                                 \
     X(dry_run, dry_run, LARGE, 0, KEEPS)                                       \
     X(fail_small, fail_pages, SMALL, 0, KEEPS)                                 \
-    X(fail_large, fail_pages, LARGE, 0, KEEPS)
+    X(fail_large, fail_pages, LARGE, 0, KEEPS)                                 \
+    MAGAZINE_OPS(X)
+
+/* With magazines only, so that without them a seed keeps its schedules. */
+#if MM_MAGAZINES
+#define MAGAZINE_OPS(X)                                                        \
+    X(churn_small, churn, SMALL, 0, KEEPS)                                     \
+    X(churn_large, churn, LARGE, 0, KEEPS)                                     \
+    X(churn_built, churn, BUILT, 0, KEEPS)                                     \
+    X(churn_idle, churn, IDLE, 0, USES)                                        \
+    X(pass_small, pass, SMALL, 0, KEEPS)                                       \
+    X(pass_built, pass, BUILT, 0, KEEPS)                                       \
+    X(off_small, disable, SMALL, 0, KEEPS)                                     \
+    X(off_all, disable_all, NONE, 0, KEEPS)
+#else
+#define MAGAZINE_OPS(X)
+#endif
 
 struct op {
     const char *op_name;
@@ -131,3 +147,6 @@ void ops_check_world(void);
 /* Runs the parts that allocate memory once for good, before pages and caches
  * are counted for comparison. */
 void ops_warm_up(void);
+
+/* How many rounds magazines have from ops_warm_up on. */
+extern uint32_t ops_rounds;

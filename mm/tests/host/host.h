@@ -32,6 +32,7 @@ extern uint64_t host_locks_taken;
 /* A task, as the locks see it: what it holds, in this order. */
 #define HOST_LOCKS 8
 struct host_task {
+    bool task_inside; /* between mm_cpu_enter and mm_cpu_leave */
     unsigned task_locks;
     mm_lock_t *task_lock[HOST_LOCKS];
 };
@@ -42,7 +43,8 @@ struct host_explorer {
     void (*point)(const char *what, const mm_lock_t *lock, const char *file,
                   int line);
     void (*taken)(const mm_lock_t *lock, const char *file, int line);
-    void (*block)(mm_lock_t *lock); /* another task holds it */
+    void (*block)(mm_lock_t *lock);                 /* another task holds it */
+    void (*call)(void (*fn)(void *arg), void *arg); /* mm_call_all */
     /* a panic, or a lock used wrongly: does not return */
     void (*failed)(const char *why);
 };
@@ -111,6 +113,14 @@ void host_root_over(const void *from, const void *end);
  * process. */
 int explore_pairs(const char *name, bool deep);
 int explore_seeds(const char *seed, const char *count);
+
+/* With magazines: enables those of all caches, or disables them, as they are
+ * at the start of each case: most cases know what the slabs do. */
+#if MM_MAGAZINES
+void host_magazines(bool on);
+#else
+#define host_magazines(on) ((void)0)
+#endif
 
 /* Expectations that failed in this process. */
 extern unsigned host_failures;

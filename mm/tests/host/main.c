@@ -178,6 +178,7 @@ static bool run_here(const struct ktest *t)
 
     host_start_pages(HOST_FRAMES);
     kmem_init();
+    host_magazines(false);
     before = held_now();
     if (setjmp(case_end) == 0)
         t->ktest_run();

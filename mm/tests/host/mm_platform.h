@@ -60,6 +60,18 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (uintptr_t)addr - (uintptr_t)host_arena;
 }
 
+#ifdef HOST_MAGAZINES
+#define MM_MAGAZINES 1
+#define MM_CPUS_MAX  4
+#define MM_LINE      64
+
+#define KMEM_LARGE_MIN 640 /* so that a struct kmem_cache is small */
+
+void mm_cpu_enter(void);
+void mm_cpu_leave(void);
+unsigned mm_cpu_number(void);
+#endif
+
 bool mm_charge(size_t pages);
 void mm_refund(size_t pages);
 

@@ -104,6 +104,69 @@ void host_check_unlocked(const char *when)
         lock_error(when, host_self->task_lock[host_self->task_locks - 1]);
 }
 
+/* ---- magazines ---------------------------------------------------------- */
+
+#if MM_MAGAZINES
+void host_magazines(bool on)
+{
+    static bool off;
+
+    if (off == !on)
+        return;
+    off = !on;
+    (on ? kmem_mag_enable_all : kmem_mag_disable_all)();
+}
+
+void mm_cpu_enter(void)
+{
+    host_point("enters", NULL, __FILE__, __LINE__);
+    host_check_unlocked("is held at mm_cpu_enter");
+    if (host_self->task_inside)
+        mm_panic("mm_cpu_enter is called twice");
+    host_self->task_inside = true;
+}
+
+void mm_cpu_leave(void)
+{
+    host_check_unlocked("is held at mm_cpu_leave");
+    if (!host_self->task_inside)
+        mm_panic("mm_cpu_leave without mm_cpu_enter");
+    host_self->task_inside = false;
+    host_point("leaves", NULL, __FILE__, __LINE__);
+}
+
+unsigned mm_cpu_number(void)
+{
+    if (!host_self->task_inside)
+        mm_panic("mm_cpu_number: the task may move to another processor");
+    return host_cpu;
+}
+
+/* Without an explorer, a test says on which processor it is. */
+void mm_call_all(void (*fn)(void *arg), void *arg)
+{
+    uint32_t cpu = host_cpu;
+
+    host_check_unlocked("is held at mm_call_all");
+    if (host_self->task_inside)
+        mm_panic("mm_call_all: interrupts are disabled");
+    if (host_explorer != NULL && host_explorer->call != NULL) {
+        host_explorer->call(fn, arg);
+        return;
+    }
+    host_self->task_inside = true;
+    for (host_cpu = 0; host_cpu < MM_CPUS_MAX; host_cpu++)
+        fn(arg);
+    host_self->task_inside = false;
+    host_cpu = cpu;
+}
+
+bool mm_memory_low(void)
+{
+    return buddy_free_pages() < 16;
+}
+#endif
+
 /* ---- charges, clock, waiting, printing ---------------------------------- */
 
 bool mm_charge(size_t pages)
@@ -308,6 +371,7 @@ void mm_panic(const char *fmt, ...)
     }
     while (host_self->task_locks != 0)
         host_self->task_lock[--host_self->task_locks]->lock_owner = NULL;
+    host_self->task_inside = false;
     kmem_transfers = 0;
     longjmp(host_panic_jump, 1);
 }

@@ -5,6 +5,7 @@
  *     mmraces SEED.NUMBER       one of them, with all its steps
  *     mmraces -l …              the same with points at locks only
  *     mmraces -j …              the same, one process for each processor
+ *     mmraces -mN …             with magazines of N rounds, 2 if not given
  *
  * mm/ is compiled with calls before each access (access.c). Every schedule
  * begins with the same memory, so one that fails also fails alone. Nothing but
@@ -123,6 +124,19 @@ static void check_planted(void)
     planted_unlocked = 0;
 }
 
+/* The command that runs a schedule again. */
+static void set_command(bool locks)
+{
+    static char command[40];
+    char rounds[16] = "";
+
+    if (MM_MAGAZINES)
+        snprintf(rounds, sizeof(rounds), "-m%u ", (unsigned)ops_rounds);
+    snprintf(command, sizeof(command), "build/races%s/mmraces %s%s",
+             MM_MAGAZINES ? "-mag" : "", locks ? "-l " : "", rounds);
+    seeds_command = command;
+}
+
 static void prepare(bool locks)
 {
     static const uintptr_t stack[] = {1, 2, 3};
@@ -132,7 +146,7 @@ static void prepare(bool locks)
     kmem_init();
     host_stack = stack; /* the real ones take longer than all the rest */
     host_stack_depth = ARRAY_SIZE(stack);
-    seeds_command = locks ? "build/races/mmraces -l " : "build/races/mmraces ";
+    set_command(locks);
     ops_warm_up();
     catch_signals();
     explore_guard();
@@ -228,6 +242,8 @@ int main(int argc, char **argv)
     for (argv++; *argv != NULL && **argv == '-'; argv++)
         if (strcmp(*argv, "-l") == 0)
             locks = true;
+        else if (MM_MAGAZINES && strncmp(*argv, "-m", 2) == 0)
+            ops_rounds = (uint32_t)strtoul(*argv + 2, NULL, 10);
         else
             jobs = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     total = mmap(NULL, sizeof(*total), PROT_READ | PROT_WRITE,

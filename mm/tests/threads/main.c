@@ -370,6 +370,11 @@ int main(int argc, char **argv)
         operations = strtoull(argv[2], NULL, 0);
     threads_start_pages(FRAMES);
     kmem_init();
+#if MM_MAGAZINES
+    kmem_mag_enough = 0;
+    kmem_mag_most = 3; /* so that depots are visited often */
+    kmem_mag_decide_all();
+#endif
     make_caches();
     threads_use(THREADS);
     for (unsigned i = 0; i < THREADS; i++) {

@@ -47,6 +47,19 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (uintptr_t)addr - (uintptr_t)threads_arena;
 }
 
+/* A processor is a mutex. */
+#ifdef HOST_MAGAZINES
+#define MM_MAGAZINES 1
+#define MM_CPUS_MAX  4
+#define MM_LINE      64
+
+#define KMEM_LARGE_MIN 640 /* so that a struct kmem_cache is small */
+
+void mm_cpu_enter(void);
+void mm_cpu_leave(void);
+unsigned mm_cpu_number(void);
+#endif
+
 #define mm_charge(pages) true
 #define mm_refund(pages) ((void)(pages))
 

@@ -4,6 +4,7 @@
  * nothing that is waited for can happen, and the steps of loops are counted.
  */
 #include "mm/platform.h"
+#include "mm/buddy.h"
 #include "mm/tests/threads/threads.h"
 #include "mm/debug/platform.h"
 #include "tools/test/budget.h"
@@ -60,6 +61,48 @@ void mm_unlock(mm_lock_t *lock)
     __atomic_store_n(&lock->lock_owner, 0, __ATOMIC_RELAXED);
     pthread_mutex_unlock(&lock->lock_mutex);
 }
+
+#if MM_MAGAZINES
+static pthread_mutex_t cpus[MM_CPUS_MAX] = {
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER,
+    PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER};
+static __thread unsigned cpu;
+
+/* A thread is on another processor each time. */
+void mm_cpu_enter(void)
+{
+    if (locks != 0)
+        mm_panic("lock \"%s\" is held at mm_cpu_enter",
+                 held[locks - 1]->lock_name);
+    cpu = (cpu + threads_self) % MM_CPUS_MAX;
+    pthread_mutex_lock(&cpus[cpu]);
+}
+
+void mm_cpu_leave(void)
+{
+    pthread_mutex_unlock(&cpus[cpu]);
+}
+
+unsigned mm_cpu_number(void)
+{
+    return cpu;
+}
+
+void mm_call_all(void (*fn)(void *arg), void *arg)
+{
+    for (cpu = 0; cpu < MM_CPUS_MAX; cpu++) {
+        pthread_mutex_lock(&cpus[cpu]);
+        fn(arg);
+        pthread_mutex_unlock(&cpus[cpu]);
+    }
+    cpu = 0;
+}
+
+bool mm_memory_low(void)
+{
+    return buddy_free_pages() < 16;
+}
+#endif
 
 __attribute__((no_sanitize("thread"))) const void *
 threads_read(const void *from, size_t size)

@@ -81,6 +81,8 @@ static void mark_caches(bool on, const struct kmem_cache *only)
             cp->cache_flags |= KMF_FAIL;
         mm_unlock(&cp->cache_lock);
     }
+    if (MM_MAGAZINES)
+        kmem_mag_decide_all();
 }
 
 void kmem_fail(const struct kmem_fail *f)

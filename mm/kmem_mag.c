@@ -1,0 +1,513 @@
+/*
+ * Magazines, the front end on several processors: mm/kmem_mag.h draws them.
+ *
+ * An allocation takes the last round of the loaded magazine and a free adds
+ * one, with interrupts disabled and without a lock. The previous magazine is
+ * full or empty. Where it can serve and the loaded one cannot, the two are
+ * exchanged, so at least as many operations as a magazine has rounds lie
+ * between two visits to the depot. There the previous magazine is left, the
+ * loaded one becomes the previous one, and another is loaded: a full one to
+ * allocate, an empty one to free.
+ *
+ * Two things differ from the paper of 2001. The depot has the lock of the
+ * cache, not one of its own. And where it has no full magazine, the loaded one,
+ * which is empty, is refilled from a slab in the same hold: the objects of a
+ * slab are constructed, so nothing more needs to be done.
+ *
+ * To the slabs a round is an allocated object. Magazines are loaded only with
+ * the lock, and only while cache_rounds is not 0. So to get all of them back,
+ * cache_rounds becomes 0; then every processor is called to give back what it
+ * has. An empty magazine may be in the depot at any time.
+ */
+#include "kernel/lib/string.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
+#include "mm/kmem_walk.h"
+
+#if MM_MAGAZINES
+
+uint32_t kmem_mag_enough = 64;        /* slab allocations before magazines */
+uint32_t kmem_mag_most = KMEM_ROUNDS; /* rounds of a magazine */
+
+static struct kmem_cache *magazine_cache; /* of kmem_cpu_cache, too */
+
+/* What a processor has of a cache while it has nothing: no rounds and no room,
+ * so that every operation looks further. */
+static struct kmem_cpu_cache none;
+
+static uint32_t all_disabled; /* changes by atomic instructions */
+
+/* What the running processor has of a cache. Interrupts are disabled. */
+static inline struct kmem_cpu_cache *here(const struct kmem_cache *cp)
+{
+    return MM_UNLOCKED(cp->cache_cpu[mm_cpu_number()]);
+}
+
+/* ---- the depot ---------------------------------------------------------- */
+
+static void depot_put(struct kmem_cache *cp, bool full, void *magazine)
+{
+    struct kmem_depot *d = &cp->cache_depot[full];
+    struct kmem_magazine *m = magazine;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    m->mag_next = d->depot_list;
+    d->depot_list = m;
+    d->depot_total++;
+}
+
+static struct kmem_magazine *depot_take(struct kmem_cache *cp, bool full)
+{
+    struct kmem_depot *d = &cp->cache_depot[full];
+    struct kmem_magazine *m = d->depot_list;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    if (m == NULL)
+        return NULL;
+    d->depot_list = m->mag_next;
+    d->depot_total--;
+    d->depot_min = MIN(d->depot_min, d->depot_total);
+    return m;
+}
+
+/* ---- from and to the slabs ---------------------------------------------- */
+
+/* Fills an empty magazine from the first slab that has free objects; the next
+ * allocations get them in the order of its freelist. Returns how many. */
+static uint32_t refill(struct kmem_cache *cp, struct kmem_magazine *m)
+{
+    const struct kmem_slab *sp = cp->cache_freelist;
+    uint32_t n =
+        MIN(cp->cache_rounds, (uint32_t)sp->slab_chunks - sp->slab_refcnt);
+
+    for (uint32_t i = n; i-- > 0;) {
+        struct kmem_bufctl *bcp = kmem_slab_take(cp);
+
+        m->mag_round[i] = kmem_bufctl_buf(cp, bcp);
+        if (cp->cache_flags & KMF_HASH)
+            kmem_hash_enter(cp, bcp);
+    }
+    cp->cache_refilled += n;
+    return n;
+}
+
+/* An address that is no object of a large cache is found only here. */
+static void drain(struct kmem_cache *cp, struct kmem_magazine *m, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (!kmem_give(cp, m->mag_round[i]))
+            mm_panic("kmem_cache_free: %p was freed, but is not an allocated "
+                     "buffer of cache %s",
+                     m->mag_round[i], cp->cache_name);
+    cp->cache_drained += n;
+}
+
+/* ---- the magazines of a processor --------------------------------------- */
+
+/* Loads a magazine in place of one that is full, empty, or not there. */
+static void load(struct kmem_cache *cp, struct kmem_cpu_cache *cc,
+                 struct kmem_magazine *m, uint32_t rounds)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock) && cp->cache_rounds != 0);
+    MM_ASSERT(cc->cc_rounds % cp->cache_rounds == 0);
+    if (cc->cc_previous != NULL)
+        depot_put(cp, cc->cc_previous_rounds != 0, cc->cc_previous);
+    cc->cc_previous = cc->cc_loaded;
+    cc->cc_previous_rounds = cc->cc_rounds;
+    cc->cc_loaded = m;
+    cc->cc_rounds = rounds;
+    cc->cc_room = cp->cache_rounds;
+}
+
+static void exchange(struct kmem_cpu_cache *cc)
+{
+    struct kmem_magazine *loaded = cc->cc_loaded;
+    uint32_t rounds = cc->cc_rounds;
+
+    cc->cc_loaded = cc->cc_previous;
+    cc->cc_rounds = cc->cc_previous_rounds;
+    cc->cc_previous = loaded;
+    cc->cc_previous_rounds = rounds;
+}
+
+/* The visit to the depot, for a full magazine or an empty one. */
+static void visit(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
+{
+    struct kmem_magazine *m;
+
+    mm_lock(&cp->cache_lock);
+    m = cp->cache_rounds == 0 ? NULL : depot_take(cp, full);
+    if (m != NULL)
+        load(cp, cc, m, full ? cp->cache_rounds : 0);
+    else if (full && cc->cc_loaded != NULL)
+        cc->cc_rounds = refill(cp, cc->cc_loaded);
+    mm_unlock(&cp->cache_lock);
+}
+
+/* The loaded magazine is of no use, or there is none: loads the previous one or
+ * one of the depot, or refills it, so that it has rounds (`full`), or room.
+ * False: there is nothing to load. Interrupts are disabled. */
+static bool replace(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
+{
+    if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == full)
+        exchange(cc);
+    else if (cc != &none && MM_UNLOCKED(cp->cache_rounds) != 0 &&
+             (full ||
+              MM_UNLOCKED(cp->cache_depot[KMEM_EMPTY].depot_list) != NULL))
+        visit(cp, cc, full);
+    return cc->cc_rounds != (full ? 0 : cc->cc_room);
+}
+
+static void unload(struct kmem_cache *cp, struct kmem_magazine *m,
+                   uint32_t rounds)
+{
+    if (m == NULL)
+        return;
+    drain(cp, m, rounds);
+    depot_put(cp, KMEM_EMPTY, m);
+}
+
+/* On each processor: gives back all that it has of the cache, its struct
+ * kmem_cpu_cache, too. What that counted remains counted (kmem_mag_count). */
+static void give_back(void *cache)
+{
+    struct kmem_cache *cp = cache;
+    struct kmem_cpu_cache *cc = here(cp);
+
+    if (cc == &none)
+        return;
+    mm_lock(&cp->cache_lock);
+    unload(cp, cc->cc_loaded, cc->cc_rounds);
+    unload(cp, cc->cc_previous, cc->cc_previous_rounds);
+    cp->cache_refilled -= cc->cc_allocs;
+    cp->cache_drained -= cc->cc_frees;
+    cp->cache_cpu[mm_cpu_number()] = &none;
+    depot_put(cp, KMEM_EMPTY, cc);
+    mm_unlock(&cp->cache_lock);
+}
+
+/* Memory for a magazine or a struct kmem_cpu_cache; NULL: the cache is to have
+ * none, or memory is low, when a free would reclaim some. No lock is held. */
+static void *line_alloc(struct kmem_cache *cp)
+{
+    if (MM_UNLOCKED(cp->cache_rounds) == 0 || mm_memory_low() ||
+        MM_UNLOCKED(cp->cache_allocs) < kmem_mag_enough)
+        return NULL;
+    return kmem_slab_alloc(magazine_cache, KM_NOSLEEP);
+}
+
+/* Uses it for what this processor lacks: its struct kmem_cpu_cache, else an
+ * empty magazine. Interrupts are disabled; they were not since line_alloc. */
+static void line_use(struct kmem_cache *cp, void *line)
+{
+    struct kmem_cpu_cache *cc = here(cp);
+
+    if (cc == &none) {
+        cc = memset(line, 0, sizeof(*cc));
+        __atomic_store_n(&cp->cache_cpu[mm_cpu_number()], cc, __ATOMIC_RELEASE);
+        return;
+    }
+    mm_lock(&cp->cache_lock);
+    if (cp->cache_rounds != 0 && cc->cc_rounds == cc->cc_room)
+        load(cp, cc, line, 0);
+    else
+        depot_put(cp, KMEM_EMPTY, line);
+    mm_unlock(&cp->cache_lock);
+}
+
+/* ---- allocation and free ------------------------------------------------ */
+
+static inline void *pop(struct kmem_cpu_cache *cc)
+{
+    cc->cc_allocs++;
+    return cc->cc_loaded->mag_round[--cc->cc_rounds];
+}
+
+static inline void push(struct kmem_cpu_cache *cc, void *buf)
+{
+    cc->cc_loaded->mag_round[cc->cc_rounds] = buf;
+    cc->cc_rounds++;
+    cc->cc_frees++;
+}
+
+/* The loaded magazine is empty, or there is none. Interrupts are disabled. */
+static __attribute__((noinline)) void *alloc_slow(struct kmem_cache *cp,
+                                                  int flags)
+{
+    struct kmem_cpu_cache *cc = here(cp);
+    void *buf = replace(cp, cc, true) ? pop(cc) : NULL;
+    bool bare = cc->cc_loaded == NULL;
+    void *line;
+
+    mm_cpu_leave();
+    if (buf != NULL)
+        return buf;
+    buf = kmem_slab_alloc(cp, flags);
+    if (bare && buf != NULL && (line = line_alloc(cp)) != NULL) {
+        mm_cpu_enter();
+        line_use(cp, line);
+        mm_cpu_leave();
+    }
+    return buf;
+}
+
+void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
+{
+    struct kmem_cpu_cache *cc;
+    void *buf;
+
+    mm_cpu_enter();
+    cc = here(cp);
+    if (unlikely(cc->cc_rounds == 0))
+        return alloc_slow(cp, flags);
+    buf = pop(cc);
+    mm_cpu_leave();
+    return buf;
+}
+
+/* The loaded magazine is full, or there is none. Interrupts are disabled; while
+ * they are not, the task may move to another processor. As soon as the object
+ * is free, the cache may be destroyed. */
+static __attribute__((noinline)) void free_slow(struct kmem_cache *cp,
+                                                void *buf)
+{
+    bool room = replace(cp, here(cp), false);
+    void *line;
+
+    if (!room) {
+        mm_cpu_leave();
+        line = line_alloc(cp);
+        mm_cpu_enter();
+        if (line != NULL)
+            line_use(cp, line);
+        room = here(cp)->cc_rounds != here(cp)->cc_room;
+    }
+    if (room)
+        push(here(cp), buf);
+    mm_cpu_leave();
+    if (!room)
+        kmem_slab_free(cp, buf);
+}
+
+void kmem_cache_free(struct kmem_cache *cp, void *buf)
+{
+    struct kmem_cpu_cache *cc;
+
+    mm_cpu_enter();
+    cc = here(cp);
+    if (unlikely(cc->cc_rounds == cc->cc_room)) {
+        free_slow(cp, buf);
+        return;
+    }
+    push(cc, buf);
+    mm_cpu_leave();
+}
+
+/* ---- reaping (3.4) ------------------------------------------------------ */
+
+/* At each update of the working sets. */
+void kmem_mag_update(struct kmem_cache *cp)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    for (unsigned i = 0; i < KMEM_DEPOTS; i++) {
+        cp->cache_depot[i].depot_limit = cp->cache_depot[i].depot_min;
+        cp->cache_depot[i].depot_min = cp->cache_depot[i].depot_total;
+    }
+}
+
+/* The rounds of a full magazine: at most 8 KiB, but always one. */
+static uint32_t capacity(const struct kmem_cache *cp)
+{
+    uint32_t n = cp->cache_chunk <= 256    ? KMEM_ROUNDS
+                 : cp->cache_chunk <= 1024 ? 7
+                 : cp->cache_chunk <= 2728 ? 3
+                                           : 1;
+
+    return MIN(n, kmem_mag_most);
+}
+
+/* Takes a magazine that a reap may take, which lowers T, m and L, as
+ * kmem_slab_pop does with a slab. */
+static struct kmem_magazine *depot_reap(struct kmem_cache *cp, bool full,
+                                        enum kmem_reap_mode mode)
+{
+    struct kmem_depot *d = &cp->cache_depot[full];
+
+    if (mode != KMEM_REAP_ALL && kmem_ws_interval != 0 &&
+        (kmem_ws_interval == KMEM_WS_INFINITE ||
+         MIN(d->depot_limit, d->depot_min) == 0))
+        return NULL;
+    d->depot_min -= d->depot_min != 0;
+    d->depot_limit -= d->depot_limit != 0;
+    return depot_take(cp, full);
+}
+
+/* The objects of a full magazine have rested for as long as a slab must be
+ * free, so slabs that become free by them may go at once. */
+static struct kmem_magazine *reap_one(struct kmem_cache *cp,
+                                      enum kmem_reap_mode mode)
+{
+    struct kmem_magazine *m;
+    uint32_t slabs;
+
+    mm_lock(&cp->cache_lock);
+    slabs = cp->cache_free_slabs;
+    m = depot_reap(cp, true, mode);
+    if (m != NULL)
+        drain(cp, m, capacity(cp));
+    else
+        m = depot_reap(cp, false, mode);
+    cp->cache_ws_min += cp->cache_free_slabs - slabs;
+    cp->cache_ws_limit += cp->cache_free_slabs - slabs;
+    mm_unlock(&cp->cache_lock);
+    return m;
+}
+
+static bool has_cpu_caches(const struct kmem_cache *cp)
+{
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        if (MM_UNLOCKED(cp->cache_cpu[i]) != &none)
+            return true;
+    return false;
+}
+
+/* Frees magazines of the depot; with KMEM_REAP_ALL also those of processors, of
+ * others than this one only if interrupts are enabled. The cache is held, or
+ * has a client that waits. No lock is held. */
+void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode)
+{
+    struct kmem_magazine *m;
+
+    if (mode == KMEM_REAP_ALL && has_cpu_caches(cp))
+        mm_call_all(give_back, cp);
+    while ((m = reap_one(cp, mode)) != NULL)
+        kmem_slab_free(magazine_cache, m);
+}
+
+/* ---- which caches have magazines ---------------------------------------- */
+
+/* The caches that this layer needs itself have none. Nor has one in a debugging
+ * mode, which is to see every operation. */
+static void decide(struct kmem_cache *cp, int disabled)
+{
+    bool on;
+
+    mm_lock(&cp->cache_lock);
+    cp->cache_mag_disabled += (uint32_t)disabled;
+    on = cp->cache_mag_disabled == 0 && MM_UNLOCKED(all_disabled) == 0 &&
+         cp->cache_kind != KMEM_KIND_INTERNAL &&
+         (cp->cache_flags & KMF_DEBUG) == 0;
+    cp->cache_rounds = on ? capacity(cp) : 0;
+    mm_unlock(&cp->cache_lock);
+    if (!on)
+        kmem_mag_reap(cp, KMEM_REAP_ALL);
+}
+
+/* From kmem_mag_disable to kmem_mag_enable, which nest, the cache has no
+ * magazines, and its flags may change. No object is in one when the first
+ * returns, if interrupts are enabled. The cache is held, or it is the caller's.
+ * No lock is held. */
+void kmem_mag_disable(struct kmem_cache *cp)
+{
+    decide(cp, 1);
+}
+
+void kmem_mag_enable(struct kmem_cache *cp)
+{
+    decide(cp, -1);
+}
+
+/* The flags or the kind of the cache have changed. */
+void kmem_mag_decide(struct kmem_cache *cp)
+{
+    decide(cp, 0);
+}
+
+/* kmem_mag_decide for all caches. */
+void kmem_mag_decide_all(void)
+{
+    struct kmem_cache *cp;
+    uint32_t number = 0;
+
+    for (;;) {
+        mm_lock(&kmem_list_lock);
+        cp = kmem_list_after(number);
+        if (cp != NULL)
+            kmem_hold(cp);
+        mm_unlock(&kmem_list_lock);
+        if (cp == NULL)
+            return;
+        number = cp->cache_number;
+        kmem_mag_decide(cp);
+        kmem_release(cp);
+    }
+}
+
+/* kmem_mag_disable for all caches, and for those that are created until
+ * kmem_mag_enable_all. */
+void kmem_mag_disable_all(void)
+{
+    __atomic_fetch_add(&all_disabled, 1, __ATOMIC_SEQ_CST);
+    kmem_mag_decide_all();
+}
+
+void kmem_mag_enable_all(void)
+{
+    __atomic_fetch_sub(&all_disabled, 1, __ATOMIC_SEQ_CST);
+    kmem_mag_decide_all();
+}
+
+/* A new cache has none until kmem_mag_decide. */
+void kmem_mag_setup(struct kmem_cache *cp)
+{
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        cp->cache_cpu[i] = &none;
+}
+
+/* While new caches are the allocator's own. */
+void kmem_mag_init(void)
+{
+    size_t size = MAX(sizeof(struct kmem_magazine), (size_t)MM_LINE);
+
+    magazine_cache =
+        kmem_cache_create("kmem_magazine", size, MM_LINE, NULL, NULL);
+    if (magazine_cache == NULL)
+        mm_panic("kmem_init: no memory for kmem_magazine");
+}
+
+/* ---- counts and checks -------------------------------------------------- */
+
+/* Allocations and frees of clients, modulo 2^32. While other processors go on,
+ * the frees are counted first, so that they are not more. */
+void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
+                    uint32_t *frees)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    *frees = cp->cache_frees - cp->cache_drained;
+    *allocs = cp->cache_allocs - cp->cache_refilled;
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        *frees += MM_UNLOCKED(MM_UNLOCKED(cp->cache_cpu[i])->cc_frees);
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        *allocs += MM_UNLOCKED(MM_UNLOCKED(cp->cache_cpu[i])->cc_allocs);
+}
+
+/* NULL, or what is wrong with the depot. */
+const char *kmem_mag_verify(const struct kmem_cache *cp)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    for (unsigned i = 0; i < KMEM_DEPOTS; i++) {
+        const struct kmem_depot *d = &cp->cache_depot[i];
+        const struct kmem_magazine *m = d->depot_list;
+        uint32_t n = 0;
+
+        for (; m != NULL && n <= d->depot_total; m = m->mag_next)
+            n++;
+        if (n != d->depot_total)
+            return "the depot has another number of magazines than it counts";
+        if (d->depot_min > n)
+            return "working set of the depot: m exceeds T";
+    }
+    return NULL;
+}
+
+#endif
