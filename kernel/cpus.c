@@ -25,6 +25,7 @@
 #include "kernel/x86/paging.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/switch.h"
+#include "mm/platform.h"
 
 #define RESET_MS 10   /* a processor needs after its reset (SDM 8.4.4.1) */
 #define SOON_US  1000 /* it answers, else the message is repeated */
@@ -225,6 +226,16 @@ bool cpus_run(struct cpu *cpu, void (*fn)(void))
     while (__atomic_load_n(&job.fn, __ATOMIC_ACQUIRE) != NULL)
         sched_sleep_ms(1);
     return true;
+}
+
+/* ---- for mm/ ------------------------------------------------------------ */
+
+void mm_call_all(void (*fn)(void *arg), void *arg)
+{
+    if (read_eflags() & EFLAGS_IF)
+        call_all(fn, arg);
+    else
+        fn(arg);
 }
 
 /* ---- showing ------------------------------------------------------------ */

@@ -108,7 +108,7 @@ void mm_wake_waiters(void)
 static struct wait_queue reapd_idle = WAIT_QUEUE_INIT(reapd_idle, "low-memory");
 static uint64_t reapd_last_ms;
 
-static bool memory_low(void)
+bool mm_memory_low(void)
 {
     struct commit_stat st;
 
@@ -123,7 +123,7 @@ static void reapd_main(void *arg UNUSED)
         wait_queue_block(&reapd_idle, false, 0);
         spin_unlock(&sched_lock);
         kmem_update_poll();
-        if (memory_low())
+        if (mm_memory_low())
             kmem_reap(KMEM_REAP_WS);
     }
 }
@@ -140,7 +140,7 @@ void reapd_init(void)
 
 void reapd_tick(void)
 {
-    bool low = memory_low() && timer_ms() - reapd_last_ms >= PAUSE_MS;
+    bool low = mm_memory_low() && timer_ms() - reapd_last_ms >= PAUSE_MS;
 
     if (!low && kmem_update_due() != 0)
         return;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/spinlock.h"
 
@@ -51,6 +52,16 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 {
     return (paddr_t)addr - KERNEL_BASE;
 }
+
+#ifdef CONFIG_SMP
+#define MM_MAGAZINES 1
+#define MM_CPUS_MAX  CPUS_MAX
+#define MM_LINE      64
+
+#define mm_cpu_enter  cpu_enter
+#define mm_cpu_leave  cpu_leave
+#define mm_cpu_number cpu_number
+#endif
 
 /* In kernel/vm/commit.c. mm_charge may reclaim memory. */
 bool mm_charge(size_t pages);

@@ -54,7 +54,7 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
     struct kmem_cache_stat st;
 
     kmem_cache_stat(cp, &st);
-    if (st.stat_free_slabs == 0 && !always)
+    if (st.stat_free_slabs == 0 && st.stat_trapped == 0 && !always)
         return;
     kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
     real = dry;

@@ -4,15 +4,18 @@
  * hold on one processor, too.
  *
  * Tests: kernel/task/sched.c, kernel/cpus.c, kernel/ipc/deadlock.c
+ * Tests: mm/kmem_mag.c
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/port.h"
+#include "kernel/lib/string.h"
 #include "kernel/task/handle.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/leak.h"
-#include "mm/kmem.h"
+#include "mm/kmem_impl.h"
+#include "mm/kmem_stat.h"
 #include "tools/workshop/ktest/ktest.h"
 
 #define CROWD   (2 * CPUS_MAX)
@@ -292,4 +295,161 @@ KTEST(parallel, of_a_cycle_of_callers_one_is_refused)
         KT_EQ(results[0], 1);
         KT_EQ(results[1], RING - 1);
     }
+}
+
+/* ---- the heap ----------------------------------------------------------- */
+
+#define HEAP_OPS     4000
+#define HEAP_OBJECTS 40 /* of a task, at most */
+
+static const struct {
+    const char *name;
+    size_t size;
+} heaps[] = {{"t_small", 60}, {"t_middle", 200}, {"t_large", 1000}};
+
+#define HEAPS ARRAY_SIZE(heaps)
+
+static struct kmem_cache *heap[HEAPS];
+static uint32_t *passed[HEAPS][4]; /* free for any task to take and free */
+static unsigned working;
+
+struct heap_user {
+    uint32_t random;
+    unsigned count;
+    struct {
+        uint32_t *words;
+        unsigned kind;
+    } object[HEAP_OBJECTS];
+};
+
+static uint32_t below(struct heap_user *u, uint32_t n)
+{
+    u->random = u->random * 1664525u + 1013904223u;
+    return (u->random >> 16) % n;
+}
+
+/* Every word of an object in use is the first word, which no other has. */
+static void stamp(uint32_t *words, unsigned kind, uint32_t with)
+{
+    for (size_t i = 0; i < heaps[kind].size / sizeof(*words); i++)
+        words[i] = with;
+}
+
+static void check_and_free(uint32_t *words, unsigned kind)
+{
+    for (size_t i = 1; i < heaps[kind].size / sizeof(*words); i++)
+        if (words[i] != words[0])
+            add(&wrong);
+    kmem_cache_free(heap[kind], words);
+}
+
+/* Frees the newest object, or leaves it and frees one that was left before. */
+static void free_or_pass(struct heap_user *u)
+{
+    unsigned kind = u->object[--u->count].kind;
+    uint32_t *words = u->object[u->count].words;
+
+    if (below(u, 3) == 0)
+        words = __atomic_exchange_n(&passed[kind][below(u, 4)], words,
+                                    __ATOMIC_ACQ_REL);
+    if (words != NULL)
+        check_and_free(words, kind);
+}
+
+static void use_heap(struct heap_user *u, uint32_t with)
+{
+    unsigned kind = below(u, HEAPS);
+    uint32_t *words;
+
+    if (u->count == HEAP_OBJECTS || (u->count != 0 && below(u, 2) == 0)) {
+        free_or_pass(u);
+        return;
+    }
+    words = kmem_cache_alloc(heap[kind], KM_NOSLEEP);
+    if (words == NULL)
+        return;
+    stamp(words, kind, with);
+    u->object[u->count].words = words;
+    u->object[u->count++].kind = kind;
+}
+
+/* Reaps, switches and verifies until the others are done. */
+static void disturb(void)
+{
+    const char *where;
+
+    for (unsigned i = 0; __atomic_load_n(&working, __ATOMIC_ACQUIRE) != 0;
+         i++) {
+        if (i % 4 == 0)
+            kmem_reap(i % 8 == 0 ? KMEM_REAP_ALL : KMEM_REAP_WS);
+        if (i % 4 == 1)
+            kmem_update();
+        if (i % 4 == 2) {
+            kmem_mag_disable_all();
+            kmem_mag_enable_all();
+        }
+        if (kmem_verify(&where) != NULL)
+            add(&wrong);
+        sched_sleep_ms(2);
+    }
+}
+
+static void work_or_disturb(void *number)
+{
+    uint32_t n = (uint32_t)(uintptr_t)number;
+    struct heap_user u = {.random = n};
+
+    if (n == 0) {
+        disturb();
+        return;
+    }
+    for (uint32_t i = 0; i < HEAP_OPS; i++) {
+        use_heap(&u, n << 24 | i);
+        if (i % 64 == 0)
+            cpu_relax();
+    }
+    while (u.count != 0)
+        free_or_pass(&u);
+    __atomic_sub_fetch(&working, 1, __ATOMIC_RELEASE);
+}
+
+static void disable_magazines(void *unused UNUSED)
+{
+    kmem_mag_disable_all();
+}
+
+static void end_heap(unsigned kind)
+{
+    struct kmem_cache_stat st;
+
+    for (size_t i = 0; i < ARRAY_SIZE(passed[kind]); i++)
+        if (passed[kind][i] != NULL)
+            check_and_free(passed[kind][i], kind);
+    memset(passed[kind], 0, sizeof(passed[kind]));
+    kmem_cache_stat(heap[kind], &st);
+    KT_EQ(st.stat_inuse, 0);
+    KT_NE(st.stat_trapped, 0);
+    kmem_cache_reap(heap[kind], KMEM_REAP_ALL, NULL);
+    kmem_cache_stat(heap[kind], &st);
+    KT_EQ(st.stat_trapped, 0);
+    KT_EQ(kmem_cache_destroy(heap[kind]), 0);
+}
+
+/* Objects have their contents whatever the magazines do meanwhile. */
+KTEST(parallel, magazines_serve_each_processor)
+{
+    for (unsigned i = 0; i < HEAPS; i++) {
+        heap[i] =
+            kmem_cache_create(heaps[i].name, heaps[i].size, 0, NULL, NULL);
+        KT_REQUIRE(heap[i] != NULL);
+    }
+    wrong = 0;
+    working = cpu_count;
+    ktest_undo(disable_magazines, NULL);
+    kmem_mag_enable_all(); /* `test` has disabled them */
+    crowd(cpu_count + 1, work_or_disturb);
+    for (unsigned i = 0; i < HEAPS; i++)
+        end_heap(i);
+    kmem_mag_disable_all();
+    KT_EQ(wrong, 0);
 }

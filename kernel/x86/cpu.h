@@ -35,6 +35,7 @@ struct cpu {
     uint32_t cpu_bit;      /* 1 << cpu_number; 0: only its idle task may run */
     uint32_t cpu_switches; /* to another task */
     uint64_t cpu_since_ms; /* when it started */
+    uint32_t cpu_eflags;   /* before cpu_enter */
     struct segments *cpu_segments; /* gdt.h */
     struct tss *cpu_tss;           /* of its segments */
     unsigned cpu_locks;            /* locks held, in debug builds */
@@ -100,6 +101,34 @@ static inline struct cpu *cpu_self(void)
     return &cpu_boot;
 #endif
 }
+
+#ifdef CONFIG_SMP
+#define CPU_OFFSET(member) "i"(offsetof(struct cpu, member))
+
+/* Between these two interrupts are disabled, and the task stays on its
+ * processor. They do not nest. They cost less than irq_save and irq_restore:
+ * mm/kmem_mag.c has them in every allocation. */
+#define cpu_enter()                                                            \
+    __asm__ volatile("pushfl; cli; popl %%gs:%c0"                              \
+                     :                                                         \
+                     : CPU_OFFSET(cpu_eflags)                                  \
+                     : "memory")
+#define cpu_leave()                                                            \
+    __asm__ volatile("pushl %%gs:%c0; popfl"                                   \
+                     :                                                         \
+                     : CPU_OFFSET(cpu_eflags)                                  \
+                     : "memory", "cc")
+
+/* Of the running processor. Interrupts must be disabled. */
+static inline unsigned cpu_number(void)
+{
+    unsigned n;
+
+    cpu_debug_stays();
+    __asm__ volatile("movl %%gs:%c1, %0" : "=r"(n) : CPU_OFFSET(cpu_number));
+    return n;
+}
+#endif
 
 /* The running task, at any time: it is the same on any processor. (The
  * unused operand says that the result changes as that member does.) */

@@ -7,6 +7,7 @@ CANARY := $(if $(call on,DEBUG),-fstack-protector-strong \
 SMP_FLAG := $(if $(call on,SMP),-DCONFIG_SMP=1)
 SMP_SRC  := boot/ap.asm kernel/cpus.c tools/workshop/bugs/cmd_cpufault.c \
     $(addprefix kernel/tests/,test_call.c test_parallel.c) \
+    mm/kmem_mag.c \
     $(addprefix kernel/x86/,apic.c call.c mp.c spinlock.c)
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
@@ -28,6 +29,7 @@ LDFLAGS := -nostdlib -static -no-pie -T boot/linker.ld \
 # it. Only the allocator's front end and buddy jump to their uncommon cases: it
 # keeps their common ones short (docs/performance.md).
 JUMPING := mm/kmem_cache.o mm/kmem_alloc.o mm/buddy.o
+JUMPING += $(if $(call on,SMP),mm/kmem_mag.o)
 $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm kernel/shell/*.asm)

@@ -84,10 +84,20 @@ static uint64_t free_all(struct kmem_cache *cp, void **p, uint32_t n)
     return rdtsc() - start;
 }
 
+/* A cache has magazines on this processor after some allocations. */
+static void warm_up(struct kmem_cache *cp)
+{
+    if (MM_MAGAZINES)
+        REPEAT (kmem_mag_enough + 2)
+            kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
+}
+
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp)
 {
-    uint64_t start = rdtsc();
+    uint64_t start;
 
+    warm_up(cp);
+    start = rdtsc();
     REPEAT (ROUNDS)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
     return rdtsc() - start - benchcmd_empty_loop();
@@ -200,8 +210,10 @@ static int bench_kmem_cache(void)
 
 static uint64_t kmem_pair(uint32_t size)
 {
-    uint64_t start = rdtsc();
+    uint64_t start;
 
+    warm_up(kmem_size_class(size));
+    start = rdtsc();
     REPEAT (ROUNDS)
         kmem_free(kmem_alloc(size, KM_NOSLEEP), size);
     return rdtsc() - start - benchcmd_empty_loop();

@@ -11,6 +11,7 @@
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "mm/kmem_impl.h"
 #include "tools/workshop/ktest/leak.h"
 
 static bool run_case(const struct ktest *t, unsigned number, void *unused)
@@ -51,7 +52,11 @@ static int cmd_test(char **argv)
         return 0;
     }
     sched_confine(true); /* cases know in which order tasks run */
+    if (MM_MAGAZINES)
+        kmem_mag_disable_all(); /* and which object is allocated next */
     result = ktest_each(argv[1], run_case, NULL);
+    if (MM_MAGAZINES)
+        kmem_mag_enable_all();
     sched_confine(false);
     return result;
 }
