@@ -16,6 +16,9 @@ ROWS = [(int(number), re.findall(r"`([\w.]+(?:::\w+)?)`", tests), tests)
             r"^\| S-(\d+) \| [^|]+ \| ([^|]+) \|$",
             (ROOT / "docs/statements.md").read_text(), re.M)]
 
+MAGAZINES = re.findall(r"^\| M-(\d+) \| ([^|]+) \| ([^|]+) \|$",
+                       (ROOT / "docs/statements.md").read_text(), re.M)
+
 PROMISES = re.findall(r"^\| ([A-Z`][^|]+) \| [^|]+ \| ([^|]*) \|$",
                       (ROOT / "docs/security.md").read_text(), re.M)
 
@@ -55,6 +58,15 @@ def test_every_named_test_exists(cases):
     for number, listed, _ in ROWS:
         for name in listed:
             assert exists(name, cases), f"S-{number}: {name}"
+
+
+def test_statements_about_magazines_have_tests_that_exist(cases):
+    assert len(MAGAZINES) > 40
+    for number, text, tests in MAGAZINES:
+        listed = re.findall(r"`([\w.]+(?:::\w+)?)`", tests)
+        assert listed or re.match("Dropped|.*`make", text), number
+        for name in listed:
+            assert exists(name, cases), f"M-{number}: {name}"
 
 
 def test_tests_of_a_statement_are_in_its_row(cases):

@@ -1,0 +1,295 @@
+"""Magazines on this machine: unit cases, all schedules of two operations,
+schedules from seeds with a switch at any access, real threads, and mistakes
+that are planted in the code, each of which must be found."""
+
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from conftest import BUILD, ROOT, tiers
+from tools.run import watchdog
+from tools.test import mutants, tap
+
+pytestmark = pytest.mark.plain
+
+MMTEST = BUILD / "magazines" / "mmtest"
+MMRACES = BUILD / "races-mag" / "mmraces"
+MMTHREADS = BUILD / "threads-mag" / "mmthreads"
+# Rounds of a magazine, first seed, how many.
+SEEDS = tiers([(2, 1, 4)], [(1, 1, 40), (2, 5, 40), (3, 1, 40), (7, 1, 40)],
+              samples=[(3, 500, 10)])
+PLANTED_SEEDS = 20
+
+
+def run(program, *arguments, **options):
+    assert program.exists(), f"{program} does not exist: make test-host"
+    return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
+                        text=True, errors="replace", **options)
+
+
+def mmtest(*arguments, program=MMTEST):
+    return run(program, *arguments, capture_output=True,
+               env={"ASAN_OPTIONS": "detect_leaks=0"})
+
+
+def mmraces(*arguments, program=MMRACES):
+    return run(program, *arguments, stdout=subprocess.PIPE,
+               stderr=subprocess.STDOUT)
+
+
+# ---- without a mistake ------------------------------------------------------
+
+
+def pytest_generate_tests(metafunc):
+    tap.parametrize(metafunc, "mag_case", MMTEST, lambda _: sorted(
+        name for name in mmtest("-l").stdout.split()
+        if name.startswith("magazines.")))
+
+
+@pytest.fixture(scope="module")
+def results():
+    done = mmtest("magazines")
+    return done, tap.parse(done.stdout, notes_first=False)
+
+
+def test_case(mag_case, results):
+    done, cases = results
+    assert mag_case in cases and cases[mag_case].passed, \
+        done.stdout[-3000:] + done.stderr[-3000:]
+
+
+@pytest.mark.long
+def test_every_schedule_of_two_operations():
+    done = mmtest("-x")
+    assert done.returncode == 0, done.stdout[-6000:]
+    assert int(re.search(r"(\d+) schedules", done.stdout)[1]) > 100_000
+
+
+@pytest.mark.parametrize(("rounds", "first", "count"), SEEDS)
+def test_schedules_of_seeds(rounds, first, count):
+    done = mmraces(f"-m{rounds}", first, count)
+    assert done.returncode == 0, done.stdout[-6000:]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_threads(seed):
+    # As test_threads.py does.
+    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    done = watchdog.run([*fixed, str(MMTHREADS), str(seed), "20000"], cwd=ROOT,
+                        text=True, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, errors="replace")
+    assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
+        done.stdout[:6000]
+
+
+# ---- in the kernel ----------------------------------------------------------
+
+
+def common_path(kernel, function):
+    """The instructions of a call up to the first return, as objdump prints
+    them: the jumps before it are not taken."""
+    text = subprocess.run(
+        ["objdump", "-d", "--no-addresses", "--no-show-raw-insn",
+         f"--disassemble={function}", str(kernel)],
+        capture_output=True, text=True, check=True).stdout
+    body = re.search(rf"<{function}>:\n(.*?\tret)\b", text, re.S)[1]
+    return [line.strip() for line in body.splitlines()]
+
+
+@pytest.mark.sample
+def test_the_common_path_takes_no_lock(smp):
+    """Nor does it call anything: the lock could be there."""
+    for function, most in (("kmem_cache_alloc", 18), ("kmem_cache_free", 17)):
+        path = common_path(smp, function)
+        assert len(path) <= most, (function, path)
+        assert not [i for i in path
+                    if re.match(r"lock|xchg|call|bts|cmpxchg", i)], path
+        assert sum(i.startswith("j") for i in path) == 1, path
+
+
+def test_a_kernel_for_one_processor_has_nothing_of_it(kernel):
+    symbols = subprocess.run(["nm", str(kernel)], capture_output=True,
+                             text=True, check=True).stdout
+    assert " kmem_cache_alloc\n" in symbols
+    assert not re.search(r"kmem_mag|kmem_slab_alloc|cpu_cache", symbols)
+
+
+# ---- planted mistakes -------------------------------------------------------
+
+# What the mistake is; where, and the text that becomes another one; the case
+# that finds it, or None: the first PLANTED_SEEDS seeds of mmraces do.
+MAG = "mm/kmem_mag.c"
+MISTAKES = [
+    ("the processor is that of before the interrupts", MAG, [
+        ("    bool room = replace(cp, here(cp), false);",
+         "    struct kmem_cpu_cache *cc = here(cp);\n"
+         "    bool room = replace(cp, cc, false);"),
+        ("        push(here(cp), buf);", "        push(cc, buf);")], None),
+    ("a round is taken with interrupts enabled", MAG, [
+        ("    buf = pop(cc);\n    mm_cpu_leave();",
+         "    mm_cpu_leave();\n    buf = pop(cc);")], None),
+    ("a round is added with interrupts enabled", MAG, [
+        ("    push(cc, buf);\n    mm_cpu_leave();",
+         "    mm_cpu_leave();\n    push(cc, buf);")], None),
+    ("the loaded magazine is looked at with interrupts enabled", MAG, [
+        ("    bool bare = cc->cc_loaded == NULL;\n    void *line;\n\n"
+         "    mm_cpu_leave();",
+         "    bool bare;\n    void *line;\n\n    mm_cpu_leave();\n"
+         "    bare = cc->cc_loaded == NULL;")], None),
+    ("the depot is visited without the lock", MAG, [
+        ("    mm_lock(&cp->cache_lock);\n    m = cp->cache_rounds == 0",
+         "    m = cp->cache_rounds == 0"),
+        ("        cc->cc_rounds = refill(cp, cc->cc_loaded);\n"
+         "    mm_unlock(&cp->cache_lock);",
+         "        cc->cc_rounds = refill(cp, cc->cc_loaded);")], None),
+    ("magazines are loaded while there are to be none", MAG, [
+        ("    m = cp->cache_rounds == 0 ? NULL : depot_take(cp, full);",
+         "    m = depot_take(cp, full);")], None),
+    ("a new magazine is loaded while there are to be none", MAG, [
+        ("    if (cp->cache_rounds != 0 && cc->cc_rounds == cc->cc_room)",
+         "    if (cc->cc_rounds == cc->cc_room)")], None),
+    ("a new magazine is loaded where there is room", MAG, [
+        ("    if (cp->cache_rounds != 0 && cc->cc_rounds == cc->cc_room)",
+         "    if (cp->cache_rounds != 0)")], None),
+    ("the processors are not called", MAG, [
+        ("        mm_call_all(give_back, cp);", "        ;")], None),
+    ("the previous magazine is not given back", MAG, [
+        ("    unload(cp, cc->cc_previous, cc->cc_previous_rounds);\n", "")],
+     None),
+    ("what is given back is still used", MAG, [
+        ("    cp->cache_cpu[mm_cpu_number()] = &none;\n", "")], None),
+    ("what was counted is forgotten", MAG, [
+        ("    cp->cache_drained -= cc->cc_frees;\n", "")], None),
+    ("the previous magazine is lost", MAG, [
+        ("    if (cc->cc_previous != NULL)\n        depot_put",
+         "    if (cc->cc_previous == NULL)\n        return;\n"
+         "    if (0)\n        depot_put")], None),
+    ("a full magazine goes to the empty ones", MAG, [
+        ("depot_put(cp, cc->cc_previous_rounds != 0, cc->cc_previous)",
+         "depot_put(cp, false, cc->cc_previous)")], None),
+    ("an empty magazine goes to the full ones", MAG, [
+        ("depot_put(cp, cc->cc_previous_rounds != 0, cc->cc_previous)",
+         "depot_put(cp, true, cc->cc_previous)")], None),
+    ("a full magazine is loaded as an empty one", MAG, [
+        ("load(cp, cc, m, full ? cp->cache_rounds : 0)",
+         "load(cp, cc, m, 0)")], None),
+    ("magazines are exchanged without their rounds", MAG, [
+        ("    cc->cc_rounds = cc->cc_previous_rounds;\n", "")], None),
+    ("the previous magazine is loaded whatever it has", MAG, [
+        ("    if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == "
+         "full)", "    if (cc->cc_previous != NULL)")],
+     "magazines.few_locks_for_many_objects"),
+    ("the previous magazine is never loaded", MAG, [
+        ("    if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == "
+         "full)", "    if (0)")],
+     "magazines.the_previous_magazine_prevents_thrashing"),
+    ("a refill takes more than the slab has", MAG, [
+        ("    uint32_t n =\n        MIN(cp->cache_rounds, "
+         "(uint32_t)sp->slab_chunks - sp->slab_refcnt);",
+         "    uint32_t n = sp->slab_chunks == 0 ? 0 : cp->cache_rounds;")],
+     None),
+    ("large objects are not entered in the hash table", MAG, [
+        ("            kmem_hash_enter(cp, bcp);", "            ;")], None),
+    ("a refill reverses the order", MAG, [
+        ("    for (uint32_t i = n; i-- > 0;) {",
+         "    for (uint32_t i = 0; i < n; i++) {")],
+     "magazines.a_refill_keeps_the_order_of_the_slab"),
+    ("one round is not drained", MAG, [
+        ("    for (uint32_t i = 0; i < n; i++)\n        if (!kmem_give",
+         "    for (uint32_t i = 1; i < n; i++)\n        if (!kmem_give")],
+     None),
+    ("a round that is drained is not counted", MAG, [
+        ("    cp->cache_drained += n;", "    cp->cache_drained += n - 1;")],
+     None),
+    ("the depot does not count what it gives", MAG, [
+        ("    d->depot_total--;\n", "")], None),
+    ("the depot does not note its least", MAG, [
+        ("    d->depot_min = MIN(d->depot_min, d->depot_total);\n", "")], None),
+    ("a processor's first line becomes a magazine", MAG, [
+        ("    if (cc == &none) {\n        cc = memset",
+         "    if (0) {\n        cc = memset")], None),
+    ("a second line replaces what the processor has", MAG, [
+        ("    if (cc == &none) {\n        cc = memset",
+         "    if (1) {\n        cc = memset")], None),
+    ("a free makes a magazine while memory is low", MAG, [
+        (" || mm_memory_low() ||", " ||")],
+     "magazines.a_free_never_reclaims"),
+    ("slabs that become free by a reap must rest again", MAG, [
+        ("    cp->cache_ws_limit += cp->cache_free_slabs - slabs;\n", "")],
+     "magazines.idle_magazines_and_their_slabs_go_in_one_reap"),
+    ("the depot's limit is never set", MAG, [
+        ("        cp->cache_depot[i].depot_limit = "
+         "cp->cache_depot[i].depot_min;\n", "")],
+     "magazines.idle_magazines_and_their_slabs_go_in_one_reap"),
+    ("a reap takes magazines that are in use", MAG, [
+        ("         MIN(d->depot_limit, d->depot_min) == 0))",
+         "         d->depot_total == 0))")],
+     "magazines.idle_magazines_and_their_slabs_go_in_one_reap"),
+    ("every magazine has 15 rounds", MAG, [
+        ("    return MIN(n, kmem_mag_most);", "    return kmem_mag_most;")],
+     "magazines.larger_objects_have_fewer_rounds"),
+    ("the allocator's own caches have magazines", MAG, [
+        ("         cp->cache_kind != KMEM_KIND_INTERNAL &&\n", "")],
+     "magazines.the_allocators_own_caches_have_none"),
+    ("a cache in a debugging mode has magazines", MAG, [
+        ("         (cp->cache_flags & KMF_DEBUG) == 0;", "         true;")],
+     "magazines.a_debugging_mode_sees_every_operation"),
+    ("the layout changes while there are magazines", "mm/debug/modes.c", [
+        ("        kmem_mag_disable(cp);", "        ;"),
+        ("        kmem_mag_enable(cp);", "        ;")], None),
+    ("the leak scan takes rounds for objects", "mm/debug/leak.c", [
+        ("        kmem_mag_disable_all();", "        ;"),
+        ("        kmem_mag_enable_all();", "        ;")],
+     "magazines.a_round_is_no_leak"),
+    ("a cache is destroyed with its rounds", "mm/kmem_cache.c", [
+        ("            empty_magazines(cp);", "            ;")],
+     "magazines.destroy_takes_back_every_round"),
+    ("a request fails though others have rounds", "mm/kmem_cache.c", [
+        ("        kmem_mag_reap(cp, KMEM_REAP_ALL);\n    if (flags",
+         "        ;\n    if (flags")],
+     "magazines.no_request_fails_while_a_processor_has_rounds"),
+]
+
+
+def plant(file, changes):
+    text = (ROOT / file).read_text()
+    for old, new in changes:
+        assert text.count(old) == 1, f"{file} has not once: {old}"
+        text = text.replace(old, new)
+    return text
+
+
+def with_mistake(program, name, file, changes, folder):
+    """Links the program with the changed file."""
+    changed, out = Path(folder, "changed.o"), Path(folder, name)
+    assert program.compile(file, plant(file, changes), changed), \
+        "it does not compile"
+    program.link(file, changed, out)
+    return out
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize(
+    ("file", "changes", "case"),
+    [pytest.param(*mistake[1:], id=mistake[0].replace(" ", "-"),
+                  marks=() if i == 0 else pytest.mark.long)
+     for i, mistake in enumerate(MISTAKES)])
+def test_a_planted_mistake_is_found(file, changes, case):
+    with tempfile.TemporaryDirectory(prefix="planted-") as folder:
+        if case is None:
+            program = mutants.Program("races-mag",
+                                      ["-no-pie", "-Wl,--gc-sections"])
+            done = mmraces("-m2", 1, PLANTED_SEEDS, program=with_mistake(
+                program, "mmraces", file, changes, folder))
+        else:
+            program = mutants.Program("magazines", [
+                "-fsanitize=address,undefined", "-lcmocka", "-lpthread",
+                "-lm"])
+            done = mmtest(case, program=with_mistake(
+                program, "mmtest", file, changes, folder))
+        assert done.returncode != 0, done.stdout
