@@ -68,6 +68,8 @@ void kmem_mag_update(struct kmem_cache *cp);
 void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
 void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
                     uint32_t *frees);
+void kmem_mag_fold(struct kmem_cache *cp);
+bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf);
 const char *kmem_mag_verify(const struct kmem_cache *cp);
 
 /* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */

@@ -100,8 +100,13 @@ struct kmem_cache {
 #if MM_MAGAZINES
     uint32_t cache_rounds; /* of a full magazine; 0: none may be loaded now */
     uint32_t cache_mag_disabled; /* how often */
+    bool cache_mag_off;          /* kmem_mag_set */
     uint32_t cache_refilled;     /* objects that went from slabs to magazines */
     uint32_t cache_drained;      /* and back */
+    uint32_t cache_mag_allocs; /* by processors that gave back what they had */
+    uint32_t cache_mag_frees;
+    uint32_t cache_served_seen; /* at the last fold */
+    uint64_t cache_served_total;
     struct kmem_depot cache_depot[KMEM_DEPOTS];
     struct kmem_cpu_cache *cache_cpu[MM_CPUS_MAX]; /* never NULL */
 #endif

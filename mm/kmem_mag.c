@@ -36,6 +36,7 @@ static struct kmem_cache *magazine_cache; /* of kmem_cpu_cache, too */
 static struct kmem_cpu_cache none;
 
 static uint32_t all_disabled; /* changes by atomic instructions */
+static bool all_off;          /* likewise: kmem_mag_set */
 
 /* What the running processor has of a cache. Interrupts are disabled. */
 static inline struct kmem_cpu_cache *here(const struct kmem_cache *cp)
@@ -168,7 +169,7 @@ static void unload(struct kmem_cache *cp, struct kmem_magazine *m,
 }
 
 /* On each processor: gives back all that it has of the cache, its struct
- * kmem_cpu_cache, too. What that counted remains counted (kmem_mag_count). */
+ * kmem_cpu_cache, too. */
 static void give_back(void *cache)
 {
     struct kmem_cache *cp = cache;
@@ -179,8 +180,8 @@ static void give_back(void *cache)
     mm_lock(&cp->cache_lock);
     unload(cp, cc->cc_loaded, cc->cc_rounds);
     unload(cp, cc->cc_previous, cc->cc_previous_rounds);
-    cp->cache_refilled -= cc->cc_allocs;
-    cp->cache_drained -= cc->cc_frees;
+    cp->cache_mag_allocs += cc->cc_allocs;
+    cp->cache_mag_frees += cc->cc_frees;
     cp->cache_cpu[mm_cpu_number()] = &none;
     depot_put(cp, KMEM_EMPTY, cc);
     mm_unlock(&cp->cache_lock);
@@ -395,6 +396,7 @@ static void decide(struct kmem_cache *cp, int disabled)
     mm_lock(&cp->cache_lock);
     cp->cache_mag_disabled += (uint32_t)disabled;
     on = cp->cache_mag_disabled == 0 && MM_UNLOCKED(all_disabled) == 0 &&
+         !cp->cache_mag_off && !MM_UNLOCKED(all_off) &&
          cp->cache_kind != KMEM_KIND_INTERNAL &&
          (cp->cache_flags & KMF_DEBUG) == 0;
     cp->cache_rounds = on ? capacity(cp) : 0;
@@ -457,6 +459,19 @@ void kmem_mag_enable_all(void)
     kmem_mag_decide_all();
 }
 
+void kmem_mag_set(struct kmem_cache *cp, bool on)
+{
+    if (cp == NULL) {
+        __atomic_store_n(&all_off, !on, __ATOMIC_SEQ_CST);
+        kmem_mag_decide_all();
+        return;
+    }
+    mm_lock(&cp->cache_lock);
+    cp->cache_mag_off = !on;
+    mm_unlock(&cp->cache_lock);
+    kmem_mag_decide(cp);
+}
+
 /* A new cache has none until kmem_mag_decide. */
 void kmem_mag_setup(struct kmem_cache *cp)
 {
@@ -477,18 +492,94 @@ void kmem_mag_init(void)
 
 /* ---- counts and checks -------------------------------------------------- */
 
-/* Allocations and frees of clients, modulo 2^32. While other processors go on,
- * the frees are counted first, so that they are not more. */
+/* What another processor has of the cache. It goes on, but as long as the lock
+ * is held it gives nothing back. */
+static const struct kmem_cpu_cache *there(const struct kmem_cache *cp, size_t i)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    return MM_UNLOCKED(cp->cache_cpu[i]);
+}
+
+/* Allocations and frees that magazines have served, modulo 2^32. While other
+ * processors go on, the frees are counted first, so that they are not more. */
+static void served(const struct kmem_cache *cp, uint32_t *allocs,
+                   uint32_t *frees)
+{
+    *frees = cp->cache_mag_frees;
+    *allocs = cp->cache_mag_allocs;
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        *frees += MM_UNLOCKED(there(cp, i)->cc_frees);
+    for (size_t i = 0; i < MM_CPUS_MAX; i++)
+        *allocs += MM_UNLOCKED(there(cp, i)->cc_allocs);
+}
+
+/* Those of clients. */
 void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
                     uint32_t *frees)
 {
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    *frees = cp->cache_frees - cp->cache_drained;
-    *allocs = cp->cache_allocs - cp->cache_refilled;
+    served(cp, allocs, frees);
+    *frees += cp->cache_frees - cp->cache_drained;
+    *allocs += cp->cache_allocs - cp->cache_refilled;
+}
+
+/* As kmem_count_fold. */
+void kmem_mag_fold(struct kmem_cache *cp)
+{
+    uint32_t allocs, frees;
+
+    served(cp, &allocs, &frees);
+    cp->cache_served_total += allocs + frees - cp->cache_served_seen;
+    cp->cache_served_seen = allocs + frees;
+}
+
+static bool holds(const struct kmem_magazine *m, uint32_t rounds,
+                  const void *buf)
+{
+    for (uint32_t i = 0; m != NULL && i < MIN(rounds, KMEM_ROUNDS + 0u); i++)
+        if (MM_UNLOCKED(m->mag_round[i]) == buf)
+            return true;
+    return false;
+}
+
+/* Whether an allocated object of the slabs is a round. Exact only if the other
+ * processors do not use the cache meanwhile. */
+bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf)
+{
+    const struct kmem_magazine *m = cp->cache_depot[KMEM_FULL].depot_list;
+
+    for (size_t i = 0; i < MM_CPUS_MAX; i++) {
+        const struct kmem_cpu_cache *cc = there(cp, i);
+
+        if (holds(MM_UNLOCKED(cc->cc_loaded), MM_UNLOCKED(cc->cc_rounds),
+                  buf) ||
+            holds(MM_UNLOCKED(cc->cc_previous),
+                  MM_UNLOCKED(cc->cc_previous_rounds), buf))
+            return true;
+    }
+    for (; m != NULL; m = m->mag_next)
+        if (holds(m, capacity(cp), buf))
+            return true;
+    return false;
+}
+
+static struct kmem_depot_stat depot_stat(const struct kmem_depot *d)
+{
+    return (struct kmem_depot_stat){d->depot_total, d->depot_min,
+                                    d->depot_limit};
+}
+
+void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out)
+{
+    *out = (struct kmem_mag_stat){0};
+    mm_lock(&cp->cache_lock);
+    kmem_mag_fold(cp);
+    out->stat_rounds = cp->cache_rounds;
+    out->stat_served = cp->cache_served_total;
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *frees += MM_UNLOCKED(MM_UNLOCKED(cp->cache_cpu[i])->cc_frees);
-    for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *allocs += MM_UNLOCKED(MM_UNLOCKED(cp->cache_cpu[i])->cc_allocs);
+        out->stat_cpus += there(cp, i) != &none;
+    out->stat_full = depot_stat(&cp->cache_depot[KMEM_FULL]);
+    out->stat_empty = depot_stat(&cp->cache_depot[KMEM_EMPTY]);
+    mm_unlock(&cp->cache_lock);
 }
 
 /* NULL, or what is wrong with the depot. */

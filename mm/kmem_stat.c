@@ -180,6 +180,8 @@ void kmem_count_fold(struct kmem_cache *cp)
     cp->cache_allocs_seen = allocs;
     cp->cache_frees_total += frees - cp->cache_frees_seen;
     cp->cache_frees_seen = frees;
+    if (MM_MAGAZINES)
+        kmem_mag_fold(cp);
 }
 
 static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)

@@ -110,6 +110,28 @@ struct kmem_cache *kmem_cache_next(struct kmem_cache *cp);
 
 void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out);
 
+/* Magazines (mm/kmem_mag.h), where MM_MAGAZINES is 1. */
+struct kmem_depot_stat {
+    uint32_t stat_total; /* T */
+    uint32_t stat_min;   /* m */
+    uint32_t stat_limit; /* L */
+};
+
+struct kmem_mag_stat {
+    uint32_t stat_rounds; /* of a full magazine; 0: the cache has none */
+    uint32_t stat_cpus;   /* processors that have some of this cache */
+    uint64_t stat_served; /* allocations and frees of the cache's */
+    struct kmem_depot_stat stat_full; /* those that no processor has */
+    struct kmem_depot_stat stat_empty;
+};
+
+void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out);
+
+/* Whether the cache may have magazines; NULL: any cache, now and later. If not,
+ * all their objects are free in their slabs on return. No lock is held, and
+ * interrupts are enabled, or no other processor runs yet. */
+void kmem_mag_set(struct kmem_cache *cp, bool on);
+
 /* The row of cache number `n` in that order; other tasks may destroy caches
  * meanwhile. False if there are no more. */
 bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);

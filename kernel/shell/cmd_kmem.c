@@ -10,6 +10,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/debug/debug.h"
+#include "mm/platform.h"
 #include "mm/segkmem.h"
 
 /* ---- sums --------------------------------------------------------------- */
@@ -18,6 +19,7 @@ void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st)
 {
     sum->sum_caches++;
     sum->sum_inuse += st->stat_inuse;
+    sum->sum_trapped += st->stat_trapped;
     sum->sum_total += st->stat_total;
     sum->sum_slabs += st->stat_slabs;
     sum->sum_full += st->stat_full_slabs;
@@ -368,17 +370,27 @@ size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab)
 const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
                               bool used)
 {
+    bool more = MM_MAGAZINES || (kmem_debug_modes(cp) & KMF_LAYOUT) != 0;
     struct kmem_buf_stat b;
 
-    if (kmem_debug_modes(cp) & KMF_LAYOUT &&
-        kmem_buf_stat((const void *)addr, &b) && b.stat_state == KMEM_BUF_BAD)
-        return "bad";
-    return used ? "used" : "free";
+    if (!more || !kmem_buf_stat((const void *)addr, &b))
+        return used ? "used" : "free";
+    return b.stat_state == KMEM_BUF_BAD ? "bad"
+           : used && b.stat_in_magazine ? "round"
+           : used                       ? "used"
+                                        : "free";
 }
 
 char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
 {
-    return heap_object_state(cp, addr, used)[0] == 'b' ? '!' : used ? '#' : '.';
+    switch (heap_object_state(cp, addr, used)[0]) {
+    case 'b':
+        return '!';
+    case 'r':
+        return 'o';
+    default:
+        return used ? '#' : '.';
+    }
 }
 
 const char *heap_state_name(enum kmem_slab_state state)

@@ -10,6 +10,7 @@
  *                                           with cmd_kmem_owner.c
  *     cmd_kmem_slabs.c   slabs colours  cmd_kmem_playground.c  kmem
  *     cmd_kmem_walk.c    walk           cmd_verify.c           verify
+ *     cmd_kmem_mag.c     magazines
  *
  * The workshop kernel adds frag, mark, diff, why and stress (tools/workshop).
  *
@@ -25,8 +26,9 @@
 /* Columns summed over some caches, or the row of one. Bytes where not said. */
 struct heap_sum {
     size_t sum_caches;
-    size_t sum_inuse; /* objects */
-    size_t sum_total; /* objects */
+    size_t sum_inuse;   /* objects */
+    size_t sum_trapped; /* free objects, in magazines */
+    size_t sum_total;   /* objects */
     size_t sum_slabs;
     size_t sum_full;
     size_t sum_partial;
@@ -166,12 +168,13 @@ static inline bool heap_map_used(const uint8_t *map, size_t i)
     return map[i / 8] & (1u << (i % 8));
 }
 
-/* The state of the object at `addr`: "used", "free", or "bad" if a debugging
- * mode has put it aside as damaged. `used` is what the slab's map says. */
+/* The state of the object at `addr`: "used", "free", "round" if it is free in
+ * a magazine, or "bad" if a debugging mode has put it aside as damaged. `used`
+ * is what the slab's map says. */
 const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
                               bool used);
 
-/* The same as a character: # . ! */
+/* The same as a character: # . o ! */
 char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used);
 
 /* The first frame of the block that frame `i` is in; `i` itself if no block

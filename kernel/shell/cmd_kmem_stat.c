@@ -16,8 +16,10 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug.h"
+#include "mm/platform.h"
 
-#define NARROW_NAME 16
+/* With magazines the narrow table has TRAPPED instead of CHUNK. */
+#define NARROW_NAME (MM_MAGAZINES ? 15 : 16)
 
 struct kmastat {
     proc_print_t *ks_print; /* to the console, or into /proc/kmastat */
@@ -36,6 +38,7 @@ enum column {
     COL_SIZE,
     COL_CHUNK,
     COL_INUSE,
+    COL_TRAPPED,
     COL_TOTAL,
     COL_SLABS,
     COL_STATES,
@@ -54,12 +57,19 @@ static const struct {
     uint8_t narrow;
     uint8_t wide;
 } columns[COLUMNS] = {
-    [COL_SIZE] = {"SIZE", 5, 5},   [COL_CHUNK] = {"CHUNK", 5, 5},
-    [COL_INUSE] = {"INUSE", 5, 6}, [COL_TOTAL] = {"TOTAL", 5, 6},
-    [COL_SLABS] = {"SLABS", 0, 5}, [COL_STATES] = {"FULL/PART/FREE", 14, 14},
-    [COL_MEM] = {"MEM", 5, 8},     [COL_WASTE] = {"WASTE%", 6, 6},
-    [COL_ALLOC] = {"ALLOC", 5, 8}, [COL_FREE] = {"FREE", 0, 8},
-    [COL_FAIL] = {"FAIL", 4, 4},   [COL_FLAGS] = {"FLAGS", 0, 5},
+    [COL_SIZE] = {"SIZE", 5, 5},
+    [COL_CHUNK] = {"CHUNK", MM_MAGAZINES ? 0 : 5, 5},
+    [COL_INUSE] = {"INUSE", 5, 6},
+    [COL_TRAPPED] = {"TRAPPED", MM_MAGAZINES ? 7 : 0, MM_MAGAZINES ? 7 : 0},
+    [COL_TOTAL] = {"TOTAL", 5, 6},
+    [COL_SLABS] = {"SLABS", 0, 5},
+    [COL_STATES] = {"FULL/PART/FREE", 14, 14},
+    [COL_MEM] = {"MEM", 5, 8},
+    [COL_WASTE] = {"WASTE%", 6, 6},
+    [COL_ALLOC] = {"ALLOC", 5, 8},
+    [COL_FREE] = {"FREE", 0, 8},
+    [COL_FAIL] = {"FAIL", 4, 4},
+    [COL_FLAGS] = {"FLAGS", 0, 5},
 };
 
 typedef char row_t[COLUMNS][HEAP_CELL];
@@ -67,6 +77,17 @@ typedef char row_t[COLUMNS][HEAP_CELL];
 static unsigned column_width(const struct kmastat *ks, int col)
 {
     return ks->ks_wide ? columns[col].wide : columns[col].narrow;
+}
+
+/* Of the name and the columns before this one. */
+static unsigned width_before(const struct kmastat *ks, int end)
+{
+    unsigned width = ks->ks_name;
+
+    for (int col = 0; col < end; col++)
+        if (column_width(ks, col))
+            width += column_width(ks, col) + 1;
+    return width;
 }
 
 static char unit_letter(const struct kmastat *ks)
@@ -115,6 +136,7 @@ static void put_sum(const struct kmastat *ks, row_t row,
     put_count(ks, row, COL_FAIL, s->sum_fails);
     if (s->sum_caches == 0) /* whole pages: no slabs, no known waste */
         return;
+    put_count(ks, row, COL_TRAPPED, s->sum_trapped);
     put_count(ks, row, COL_TOTAL, s->sum_total);
     put_count(ks, row, COL_SLABS, s->sum_slabs);
     put_states(row, s);
@@ -163,7 +185,7 @@ static void print_first(const struct kmastat *ks, const char *name, row_t row)
 
     if (strlen(name) == ks->ks_name + 1 && strlen(row[COL_SIZE]) < width) {
         ks->ks_print(ks->ks_to, "%s%*s", name, (int)width, row[COL_SIZE]);
-        print_cells(ks, row, COL_CHUNK);
+        print_cells(ks, row, COL_SIZE + 1);
     } else {
         if (strlen(name) > ks->ks_name)
             ks->ks_print(ks->ks_to, "%s\n%*s", name, (int)ks->ks_name, "");
@@ -197,10 +219,7 @@ static void print_sum(const struct kmastat *ks, const char *label,
     row_t row;
 
     put_sum(ks, row, sum);
-    ks->ks_print(ks->ks_to, "%-*s",
-                 (int)(ks->ks_name + column_width(ks, COL_SIZE) +
-                       column_width(ks, COL_CHUNK) + 2),
-                 label);
+    ks->ks_print(ks->ks_to, "%-*s", (int)width_before(ks, COL_INUSE), label);
     print_cells(ks, row, COL_INUSE);
 }
 
@@ -244,15 +263,11 @@ static void print_kinds(const struct kmastat *ks, const struct heap_totals *t)
 static void print_mem(const struct kmastat *ks, const char *label,
                       uint64_t bytes, const char *remark)
 {
-    unsigned width = ks->ks_name;
     row_t row;
 
-    for (int col = 0; col < COL_MEM; col++)
-        if (column_width(ks, col))
-            width += column_width(ks, col) + 1;
     put_mem(ks, row, bytes);
-    ks->ks_print(ks->ks_to, "%-*s %*s  %s\n", (int)width, label,
-                 (int)column_width(ks, COL_MEM), row[COL_MEM], remark);
+    ks->ks_print(ks->ks_to, "%-*s %*s  %s\n", (int)width_before(ks, COL_MEM),
+                 label, (int)column_width(ks, COL_MEM), row[COL_MEM], remark);
 }
 
 /* Bytes that caches have, less those that segkmem says it gave. */
@@ -315,6 +330,7 @@ void heap_json_cache(const struct kmem_cache_stat *st)
         {"colour_max", st->stat_colour_max},
         {"colour_next", st->stat_colour_next},
         {"inuse", st->stat_inuse},
+        {"trapped", st->stat_trapped},
         {"total", st->stat_total},
         {"slabs", st->stat_slabs},
         {"full", st->stat_full_slabs},

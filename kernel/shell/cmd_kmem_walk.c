@@ -120,12 +120,18 @@ static bool chunk_bad(const struct walk *w, size_t i)
            *chunk_state(w, i) == 'b';
 }
 
+/* An object in a magazine is free. */
+static bool chunk_used(const struct walk *w, size_t i)
+{
+    return heap_map_used(map, i) && *chunk_state(w, i) != 'r';
+}
+
 static void walk_objects(struct walk *w)
 {
     size_t n = take_slab(w);
 
     for (size_t i = 0; i < n && !done(w); i++)
-        if (heap_map_used(map, i) == w->walk_used)
+        if (chunk_used(w, i) == w->walk_used)
             put_row(w, &(struct row){chunk_addr(w, i), w->walk_at.stat_slab, i,
                                      chunk_state(w, i), HEAP_WORDS,
                                      chunk_bad(w, i)});

@@ -85,7 +85,7 @@ static const char *part_of_chunk(const struct place *p,
 {
     const struct kmem_cache_stat *st = &p->place_st;
 
-    if (is_small(p) && b->stat_state == KMEM_BUF_FREE &&
+    if (is_small(p) && b->stat_state == KMEM_BUF_FREE && !b->stat_in_magazine &&
         offset >= st->stat_chunk - LINK_BYTES)
         return "the link to the next free object";
     if (offset < b->stat_size)
@@ -94,7 +94,7 @@ static const char *part_of_chunk(const struct place *p,
                           : "beyond the object, in the chunk's padding";
 }
 
-static const char *state_text(enum kmem_buf_state state)
+static const char *state_text(const struct kmem_buf_stat *b)
 {
     static const char *const texts[] = {
         [KMEM_BUF_FREE] = "free",
@@ -102,7 +102,7 @@ static const char *state_text(enum kmem_buf_state state)
         [KMEM_BUF_BAD] = "damaged, set aside",
     };
 
-    return texts[state];
+    return b->stat_in_magazine ? "free, in a magazine" : texts[b->stat_state];
 }
 
 /* Its last two transactions, the newest first. */
@@ -128,8 +128,8 @@ static void print_object(const struct place *p)
     if (!kmem_buf_stat((const void *)p->place_addr, &b))
         return;
     kprintf("object %zu of cache %s, %s: 0x%08lx + %zu, %s\n", p->place_index,
-            p->place_st.stat_name, state_text(b.stat_state),
-            (unsigned long)start, offset, part_of_chunk(p, &b, offset));
+            p->place_st.stat_name, state_text(&b), (unsigned long)start, offset,
+            part_of_chunk(p, &b, offset));
     if (b.stat_size != p->place_st.stat_size)
         kprintf("%zu bytes were asked for\n", b.stat_size);
     if (b.stat_state == KMEM_BUF_USED &&
@@ -342,7 +342,8 @@ static void print_strip(const struct place *p)
         kprintf("%c", chunk_cell(p, i));
     }
     kprintf("%s%s\n", tail ? "=" : "", header_bytes(p) ? "H" : "");
-    kprintf("# used  . free  ! bad  : colour gap  = tail  H kmem_slab\n\n");
+    kprintf("# used  . free  %s! bad  : colour gap  = tail  H kmem_slab\n\n",
+            MM_MAGAZINES ? "o free, in a magazine  " : "");
 }
 
 /* The chunk that a bufctl's link points to, "end", or "!" if it is invalid;
@@ -376,6 +377,7 @@ static void print_cell(const struct place *p, size_t i)
             chunk_offset(p, i),
             cell == '!'   ? "!"
             : cell == '#' ? "used"
+            : cell == 'o' ? "round"
                           : "free",
             link_text(p, i, link));
 }

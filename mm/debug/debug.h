@@ -44,6 +44,7 @@ struct kmem_buf_stat {
     size_t stat_index;     /* in the slab */
     size_t stat_size;      /* as requested; if unknown, the object's size */
     enum kmem_buf_state stat_state;
+    bool stat_in_magazine;              /* and free */
     bool stat_audited;                  /* the next two mean something */
     struct kmem_transaction stat_alloc; /* the last; depth 0: none yet */
     struct kmem_transaction stat_free;

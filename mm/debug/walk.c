@@ -121,6 +121,10 @@ static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         used = bcp == NULL;
     }
     buf_stat(cp, sp, i, bcp, used, out);
+    if (MM_MAGAZINES && used && kmem_mag_holds(cp, buf)) {
+        out->stat_state = KMEM_BUF_FREE;
+        out->stat_in_magazine = true;
+    }
 }
 
 bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out)

@@ -346,6 +346,53 @@ KTEST(magazines, counts_are_those_of_clients)
     end();
 }
 
+KTEST(magazines, what_tools_see)
+{
+    struct kmem_mag_stat st;
+    struct kmem_buf_stat buf;
+    void *round;
+
+    begin(64);
+    for (unsigned cpu = 0; cpu < 3; cpu++)
+        warm(cpu);
+    kmem_mag_stat(cp, &st);
+    KT_EQ(st.stat_rounds, ROUNDS);
+    KT_EQ(st.stat_cpus, 3);
+    KT_EQ(st.stat_full.stat_total, full());
+    KT_EQ(st.stat_empty.stat_total, empty());
+    KT_GE(st.stat_served, 3 * 4 * ROUNDS);
+    KT_LE(st.stat_served, 3 * 8 * ROUNDS);
+    round = kmem_cache_alloc(cp, KM_NOSLEEP);
+    KT_TRUE(kmem_buf_stat(round, &buf));
+    KT_TRUE(buf.stat_state == KMEM_BUF_USED && !buf.stat_in_magazine);
+    kmem_cache_free(cp, round);
+    KT_TRUE(kmem_buf_stat(round, &buf));
+    KT_TRUE(buf.stat_state == KMEM_BUF_FREE && buf.stat_in_magazine);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_mag_stat(cp, &st);
+    KT_EQ(st.stat_cpus, 0);
+    KT_GE(st.stat_served, 3 * 4 * ROUNDS);
+    end();
+}
+
+/* Each round is found, whichever processor or depot has it. */
+KTEST(magazines, every_round_is_found)
+{
+    struct kmem_buf_stat buf;
+    size_t found = 0;
+
+    begin(64);
+    for (unsigned cpu = 0; cpu < MM_CPUS_MAX; cpu++)
+        warm(cpu);
+    test_alloc(cp, 0, 20 * ROUNDS);
+    test_free(cp, 0, 20 * ROUNDS);
+    for (size_t i = 0; i < 20 * ROUNDS; i++)
+        found += kmem_buf_stat(test_obj[i], &buf) && buf.stat_in_magazine;
+    KT_GE(found, 19 * ROUNDS);
+    KT_GE(full(), 10);
+    end();
+}
+
 /* ---- off, and on again -------------------------------------------------- */
 
 KTEST(magazines, a_debugging_mode_sees_every_operation)
@@ -374,6 +421,29 @@ KTEST(magazines, verify_every_sees_every_operation)
     KT_EQ(trapped(), 0);
     kmem_verify_every(0);
     warm(2);
+    KT_NE(trapped(), 0);
+    end();
+}
+
+KTEST(magazines, they_can_be_switched_off)
+{
+    begin(64);
+    warm(0);
+    kmem_mag_set(cp, false);
+    KT_EQ(trapped(), 0);
+    warm(0);
+    KT_EQ(trapped(), 0);
+    kmem_mag_set(cp, false); /* is not counted */
+    kmem_mag_set(cp, true);
+    warm(0);
+    KT_NE(trapped(), 0);
+    kmem_mag_set(NULL, false);
+    KT_EQ(trapped(), 0);
+    kmem_mag_set(cp, true);
+    warm(0);
+    KT_EQ(trapped(), 0);
+    kmem_mag_set(NULL, true);
+    warm(0);
     KT_NE(trapped(), 0);
     end();
 }

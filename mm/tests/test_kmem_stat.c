@@ -57,6 +57,7 @@ KTEST(kmem_stat, objects_slabs_and_traffic)
     test_free(cp, n, 2 * n);
     s = test_stat(cp);
     KT_EQ(s.stat_inuse, 2 * n + 1);
+    KT_EQ(s.stat_trapped, 0);
     KT_EQ(s.stat_total, 4 * n);
     KT_EQ(s.stat_slabs, 4);
     KT_EQ(s.stat_full_slabs, 2);

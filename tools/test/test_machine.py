@@ -107,7 +107,7 @@ def test_the_book_lists_the_options_that_there_are(workshop):
         assert f"| `{form}` | {meaning} |" in book
     listed = set(re.findall(r"(?m)^\| `(\w+=)", book))
     assert listed - {form.split("=")[0] + "=" for form, _ in options} \
-        <= {"cpus="}  # only with SMP=1
+        <= {"cpus=", "magazines="}  # only with SMP=1
 
 
 def test_power_off_and_reset_are_reported(kernel):

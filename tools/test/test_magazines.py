@@ -2,6 +2,7 @@
 schedules from seeds with a switch at any access, real threads, and mistakes
 that are planted in the code, each of which must be found."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from conftest import BUILD, ROOT, tiers
-from tools.run import watchdog
+from tools.run import qemu, watchdog
 from tools.test import mutants, tap
 
 pytestmark = pytest.mark.plain
@@ -112,6 +113,107 @@ def test_the_common_path_takes_no_lock(smp):
         assert sum(i.startswith("j") for i in path) == 1, path
 
 
+def ask(kernel, *commands, cpus=4, **options):
+    """What the kernel prints in a counted run, without what was typed."""
+    done = qemu.run(kernel, "; ".join([*commands, "poweroff"]), memory="64",
+                    budget=100_000, initrd=BUILD / "initrd-workshop.tar",
+                    extra=["-smp", str(cpus)], **options)
+    assert done.problem is None, done.explain()
+    return qemu.plain(done.text).replace("\r", "").split("slate> ", 1)[1]
+
+
+def rows(text):
+    """{cache: its cells} of each table of `magazines`."""
+    return [{line.split()[0]: line.split()[1:]
+             for line in table.split("magazines are")[0].splitlines()[1:]}
+            for table in text.split("CACHE             ROUNDS")[1:]]
+
+
+def trapped(text):
+    """{cache: TRAPPED} of each `kmastat -j`."""
+    found, now = [], {}
+    for line in text.splitlines():
+        if line.startswith('{"cache":'):
+            cache = json.loads(line)
+            now[cache["cache"]] = cache["trapped"]
+        elif line.startswith('{"named":'):
+            found.append(now)
+            now = {}
+    return found
+
+
+@pytest.mark.sample
+def test_the_commands_agree_and_a_reap_gives_everything_back(smp):
+    text = ask(smp, "run hackbench", "magazines", "kmastat -j", "reap -a",
+               "kmastat -j", "magazines", "verify")
+    shown = rows(text)
+    before, after = trapped(text)
+    assert {cache: int(cells[8]) for cache, cells in shown[0].items()} == \
+        {cache: before[cache] for cache in shown[0]}
+    assert sum(before.values()) == sum(before[c] for c in shown[0]) > 500
+    assert int(shown[0]["task"][0]) == 15 and int(shown[0]["kstack"][0]) == 1
+    assert float(shown[0]["region"][9]) > 90
+    assert sum(after.values()) == 0
+    assert all(cells[8] == "0" for cells in shown[1].values())
+    assert "every invariant holds" in text
+
+
+@pytest.mark.sample
+def test_off_and_on(smp):
+    text = ask(smp, "run hackbench", "magazines off", "run hackbench",
+               "magazines", "magazines on task", "magazines on",
+               "magazines off task", "run hackbench", "magazines", "verify")
+    shown = rows(text)
+    assert text.count("magazines are off; 0 KiB of free objects in them") == 2
+    assert "magazines of all caches are off: `magazines on` first" in text
+    assert shown[0]["task"][9] >= shown[1]["task"][9]   # the share has fallen
+    assert {cells[0] for cells in shown[1].values()} == {"0"}
+    assert shown[-1]["task"][0] == "0" and shown[-1]["region"][0] == "15"
+    assert "every invariant holds" in text
+
+
+@pytest.mark.sample
+def test_wrong_uses_of_the_command(smp):
+    text = ask(smp, "magazines nothing", "magazines on kmem_slab",
+               "kmem create box 100", "debug +F box", "magazines on box",
+               "magazines box", "debug =none box", "magazines box", cpus=1)
+    assert "no cache is called 'nothing'" in text
+    assert "kmem_slab is the allocator's own and has no magazines" in text
+    assert "box is in a debugging mode, which sees every allocation" in text
+    assert [table["box"][0] for table in
+            rows(text)] == ["0", "15"]
+
+
+@pytest.mark.sample
+def test_a_round_is_free(smp):
+    commands = ["kmem create box 100", "kmem alloc box 100",
+                "kmem free box 99", "magazines box"]
+    text = ask(smp, *commands, "walk free box", cpus=1)
+    n = int(rows(text)[0]["box"][8])
+    free = re.findall(r"(?m)^ *(0xc\w{7}) .* (round|free) ", text)
+    rounds = [address for address, state in free if state == "round"]
+    assert n == len(rounds) > 90 and len(free) == 39 * 3 - 1, text
+    some = [rounds[0], rounds[-1]]
+    text = ask(smp, *commands, *(f"whatis {a}; map {a}" for a in some),
+               "slabs box", f"whatis {rounds[0]}", "walk alloc box",
+               "reap -a box", f"whatis {rounds[0]}", cpus=1)
+    assert text.count(", free, in a magazine: ") == 5
+    assert "o free, in a magazine" in text
+    assert len(re.findall(r"(?m)^ 0xc.* used ", text)) == 1
+    assert re.search(r"(?m)^.* full .* o{38}$|o{38}#|#o{38}", text), text
+
+
+@pytest.mark.sample
+def test_a_kernel_can_boot_without(smp):
+    text = ask(smp, "run hackbench", "magazines", "kmastat -j",
+               append="magazines=off")
+    assert "(no cache has used magazines yet)\nmagazines are off" in text
+    assert sum(trapped(text)[0].values()) == 0
+    text = ask(smp, "dmesg", append="magazines=perhaps", cpus=1)
+    assert "perhaps is not a value for it, ignored; it is " \
+        "magazines=on|off" in text
+
+
 def test_a_kernel_for_one_processor_has_nothing_of_it(kernel):
     symbols = subprocess.run(["nm", str(kernel)], capture_output=True,
                              text=True, check=True).stdout
@@ -164,7 +266,7 @@ MISTAKES = [
     ("what is given back is still used", MAG, [
         ("    cp->cache_cpu[mm_cpu_number()] = &none;\n", "")], None),
     ("what was counted is forgotten", MAG, [
-        ("    cp->cache_drained -= cc->cc_frees;\n", "")], None),
+        ("    cp->cache_mag_frees += cc->cc_frees;\n", "")], None),
     ("the previous magazine is lost", MAG, [
         ("    if (cc->cc_previous != NULL)\n        depot_put",
          "    if (cc->cc_previous == NULL)\n        return;\n"

@@ -112,7 +112,8 @@ static size_t show_slab(struct kmem_cache *cp, size_t number,
     for (size_t i = 0; i < MIN(n, (size_t)HEAP_MAP_BITS); i++) {
         uintptr_t obj = st->stat_base + st->stat_colour + i * cache.stat_chunk;
 
-        if (!heap_map_used(map, i) || shown++ >= most)
+        if (!heap_map_used(map, i) || heap_object_cell(cp, obj, true) == 'o' ||
+            shown++ >= most)
             continue;
         memset(&buf, 0, sizeof(buf));
         kmem_buf_stat((const void *)obj, &buf);
