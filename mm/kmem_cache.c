@@ -160,6 +160,20 @@ static void *take(struct kmem_cache *cp)
     return bcp->bufctl_addr;
 }
 
+#if MM_MAGAZINES
+/* Takes at most `n` buffers, all of the first slab that has one, into `to`, the
+ * first to the end. Returns how many. */
+uint32_t kmem_take_some(struct kmem_cache *cp, void **to, uint32_t n)
+{
+    const struct kmem_slab *sp = cp->cache_freelist;
+
+    n = MIN(n, (uint32_t)sp->slab_chunks - sp->slab_refcnt);
+    for (uint32_t i = n; i-- > 0;)
+        to[i] = take(cp);
+    return n;
+}
+#endif
+
 /* Puts a buffer back. False if it is large and not in the hash table. (The
  * address of a small one is not checked.) */
 inline bool kmem_give(struct kmem_cache *cp, void *buf)

@@ -53,6 +53,7 @@ void kmem_init_caches(void);
  * mm/kmem_cache.c, which use the slabs, have these names. */
 void *kmem_slab_alloc(struct kmem_cache *cp, int flags);
 void kmem_slab_free(struct kmem_cache *cp, void *buf);
+uint32_t kmem_take_some(struct kmem_cache *cp, void **to, uint32_t n);
 
 extern uint32_t kmem_mag_enough, kmem_mag_most;
 

@@ -73,21 +73,12 @@ static struct kmem_magazine *depot_take(struct kmem_cache *cp, bool full)
 
 /* ---- from and to the slabs ---------------------------------------------- */
 
-/* Fills an empty magazine from the first slab that has free objects; the next
- * allocations get them in the order of its freelist. Returns how many. */
+/* Fills an empty magazine from one slab; the next allocations get the objects
+ * in the order of its freelist. Returns how many. */
 static uint32_t refill(struct kmem_cache *cp, struct kmem_magazine *m)
 {
-    const struct kmem_slab *sp = cp->cache_freelist;
-    uint32_t n =
-        MIN(cp->cache_rounds, (uint32_t)sp->slab_chunks - sp->slab_refcnt);
+    uint32_t n = kmem_take_some(cp, m->mag_round, cp->cache_rounds);
 
-    for (uint32_t i = n; i-- > 0;) {
-        struct kmem_bufctl *bcp = kmem_slab_take(cp);
-
-        m->mag_round[i] = kmem_bufctl_buf(cp, bcp);
-        if (cp->cache_flags & KMF_HASH)
-            kmem_hash_enter(cp, bcp);
-    }
     cp->cache_refilled += n;
     return n;
 }

@@ -8,6 +8,7 @@ SMP_FLAG := $(if $(call on,SMP),-DCONFIG_SMP=1)
 SMP_SRC  := boot/ap.asm kernel/cpus.c tools/workshop/bugs/cmd_cpufault.c \
     $(addprefix kernel/tests/,test_call.c test_parallel.c) \
     mm/kmem_mag.c kernel/shell/cmd_kmem_mag.c \
+    tools/workshop/bench/cmd_scale.c \
     $(addprefix kernel/x86/,apic.c call.c mp.c spinlock.c)
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \

@@ -96,6 +96,30 @@ $(eval $(call races,$(BUILD)/races-mag,$(MAGAZINES)))
 MMRACES     := $(BUILD)/races/mmraces
 MMRACES_MAG := $(BUILD)/races-mag/mmraces
 
+# mm/ that counts atomic instructions and moved lines, without magazines and
+# with them.
+SCALE_MM    := $(filter-out mm/debug/%,$(wildcard mm/*.c))
+SCALE_SRC   := $(SCALE_MM) mm/tests/scale/main.c
+SCALE_FLAGS := -std=gnu17 -g -O2 -fno-pie -I. -Imm/tests/scale $(HOST_WARN)
+
+# $(call scale,DIR,FLAGS): DIR/mmscale.
+define scale
+$(call stamp,$(1)/flags,$$(HOSTCC) $$(SCALE_FLAGS) -fsanitize=thread $(2))
+$(call stamp,$(1)/objects,$$(SCALE_SRC))
+$(SCALE_MM:%.c=$(1)/%.o): private SCALE_FLAGS += -fsanitize=thread
+$(1)/%.o: %.c $(1)/flags
+	$$(call say,HOSTCC,$$<)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) $$(SCALE_FLAGS) $(2) -MMD -MP -c $$< -o $$@
+$(1)/mmscale: $(SCALE_SRC:%.c=$(1)/%.o) $(1)/objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) -no-pie $$(filter %.o,$$^) -o $$@
+-include $(SCALE_SRC:%.c=$(1)/%.d)
+endef
+$(eval $(call scale,$(BUILD)/scale/slab,))
+$(eval $(call scale,$(BUILD)/scale/magazines,$(MAGAZINES)))
+MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
+
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 
@@ -110,7 +134,7 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES) \
-               $(BUILD)/magazines/mmtest $(MMRACES_MAG)
+               $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
 # calls, but not its library: fibers.c defines them.
@@ -211,7 +235,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: bench coverage mutants storm powercut test-ext2 fuzz-ext2
+.PHONY: bench scale coverage mutants storm powercut test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
@@ -304,6 +328,15 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 	    $(PYTHON) -m tools.measure.bench \
 	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
 	    $(if $(call on,DOC),--doc docs/performance.md)
+
+# The kernel for several processors, with a build of its own.
+SMP_ELF := $(BUILD)/smp/slate-workshop.elf
+
+scale: $(MMSCALE) $(WORKSHOP_KERNEL) ## what 1, 2, 4 and 8 processors cost each
+                                  ## other; build/scale.json, build/scale.svg
+	@$(MAKE) --no-print-directory $(ALL_CPU) SMP=1 BUILD=$(BUILD)/smp $(SMP_ELF)
+	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(BUILD)/scale \
+	    $(BUILD)/scale $(if $(call on,DOC),--doc docs/magazines.md)
 
 fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
                                   ## CALLS=100000), a million streams of random

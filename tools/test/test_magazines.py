@@ -290,16 +290,14 @@ MISTAKES = [
         ("    if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == "
          "full)", "    if (0)")],
      "magazines.the_previous_magazine_prevents_thrashing"),
-    ("a refill takes more than the slab has", MAG, [
-        ("    uint32_t n =\n        MIN(cp->cache_rounds, "
-         "(uint32_t)sp->slab_chunks - sp->slab_refcnt);",
-         "    uint32_t n = sp->slab_chunks == 0 ? 0 : cp->cache_rounds;")],
-     None),
-    ("large objects are not entered in the hash table", MAG, [
-        ("            kmem_hash_enter(cp, bcp);", "            ;")], None),
-    ("a refill reverses the order", MAG, [
-        ("    for (uint32_t i = n; i-- > 0;) {",
-         "    for (uint32_t i = 0; i < n; i++) {")],
+    ("a refill takes more than the slab has", "mm/kmem_cache.c", [
+        ("    n = MIN(n, (uint32_t)sp->slab_chunks - sp->slab_refcnt);",
+         "    n = sp->slab_chunks == 0 ? 0 : n;")], None),
+    ("a refill is not counted", MAG, [
+        ("    cp->cache_refilled += n;", "")], None),
+    ("a refill reverses the order", "mm/kmem_cache.c", [
+        ("    for (uint32_t i = n; i-- > 0;)\n        to[i]",
+         "    for (uint32_t i = 0; i < n; i++)\n        to[i]")],
      "magazines.a_refill_keeps_the_order_of_the_slab"),
     ("one round is not drained", MAG, [
         ("    for (uint32_t i = 0; i < n; i++)\n        if (!kmem_give",

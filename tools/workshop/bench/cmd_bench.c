@@ -505,13 +505,10 @@ static const struct {
     {"self", "sequences of ten and eleven instructions", benchcmd_self},
 };
 
-/* Sets `exact`, too. */
-static void print_title(size_t group)
+void benchcmd_title(const char *title, bool in_ticks)
 {
-    bool bytes = groups[group].run == bench_util;
-
-    exact = bytes || ktest_ticks_are_exact();
-    kprintf("%s%s\n", groups[group].title,
+    exact = !in_ticks || ktest_ticks_are_exact();
+    kprintf("%s%s\n", title,
             exact ? "" : "\n  ticks, noisy; ICOUNT=1 counts instructions");
 }
 
@@ -524,7 +521,7 @@ static int cmd_bench(char **argv)
         if (argv[1] && strcmp(argv[1], groups[i].name) != 0)
             continue;
         found = true;
-        print_title(i);
+        benchcmd_title(groups[i].title, groups[i].run != bench_util);
         result |= groups[i].run();
         if (shell_interrupted())
             break;

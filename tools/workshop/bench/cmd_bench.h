@@ -2,6 +2,7 @@
  * Shared by the groups of `bench`: cmd_bench.c has the allocator's groups and
  * the command, cmd_bench_buddy.c buddy, cmd_bench_kinds.c object caching,
  * cmd_bench_self.c the check that no cost of a loop remains in the figures.
+ * cmd_scale.c is the command `scale`.
  */
 #pragma once
 
@@ -50,6 +51,10 @@ static inline uint64_t benchcmd_pointer_loop(void **p, uint32_t n)
     }
     return rdtsc() - start;
 }
+
+/* The title of a group. Its figures are in ticks of the time-stamp counter,
+ * which may be instructions, or exact in any case. */
+void benchcmd_title(const char *title, bool in_ticks);
 
 /* One figure, `total` instructions (or per cent) over `n` operations. */
 void benchcmd_report(const char *key, uint64_t total, uint32_t n);

@@ -1,0 +1,293 @@
+/*
+ * What processors cost each other: atomic instructions, and lines of memory
+ * that move from one processor's cache to another's.
+ *
+ *     mmscale CPUS [SIZE]     objects of SIZE bytes, 60 if not given
+ *
+ * mm/ is compiled with a call before each access (mm/tests/races/instrumented.h
+ * has them). The processors have caches without end, and a line is in those of
+ * all that have read it since it was last written, or of the one that wrote it.
+ * A line moves when a processor that does not have it accesses it, and another
+ * one has it. The processors take turns, operation by operation: none ever
+ * waits for a lock. Every run prints the same, as a line of JSON.
+ */
+#include "mm/buddy.h"
+#include "mm/kmem_impl.h"
+#include "mm/segkmem.h"
+#include "mm/kmem_stat.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define CPUS   8
+#define FRAMES 16384 /* 64 MiB */
+#define EACH   2000u /* objects of a processor */
+#define WINDOW 64u   /* objects on their way from one to another */
+#define MOVES  100000u
+
+char *scale_arena;
+
+static unsigned cpus;
+static unsigned cpu; /* that runs */
+static bool counting;
+static uint64_t atomics, moved, operations;
+
+/* ---- lines -------------------------------------------------------------- */
+
+#define LINE_SHIFT 6
+#define LINES_LOG2 20
+
+/* By number; those of a hash chain follow each other. */
+static struct line {
+    uintptr_t line_number;
+    uint8_t line_cpus; /* a bit for each that has it */
+} lines[1u << LINES_LOG2];
+
+static struct line *line_at(uintptr_t number)
+{
+    size_t i = (number * 0x9e3779b97f4a7c15u) >> (64 - LINES_LOG2);
+
+    while (lines[i].line_number != number && lines[i].line_number != 0)
+        i = (i + 1) % ARRAY_SIZE(lines);
+    lines[i].line_number = number;
+    return &lines[i];
+}
+
+static void touch_line(uintptr_t number, bool writes)
+{
+    struct line *l = line_at(number);
+    uint8_t mine = (uint8_t)(1u << cpu);
+
+    moved += counting && (l->line_cpus & mine) == 0 && l->line_cpus != 0;
+    l->line_cpus = writes ? mine : l->line_cpus | mine;
+}
+
+static void touch(const void *at, size_t size, bool writes)
+{
+    uintptr_t end = ((uintptr_t)at + size - 1) >> LINE_SHIFT;
+
+    for (uintptr_t n = (uintptr_t)at >> LINE_SHIFT; n <= end; n++)
+        touch_line(n, writes);
+}
+
+static void change(const void *at, size_t size)
+{
+    atomics += counting;
+    touch(at, size, true);
+}
+
+#define ON_READ(at, size)  touch(at, size, false)
+#define ON_WRITE(at, size) touch(at, size, true)
+#define ON_STORE(at, size) touch(at, size, true)
+#define ON_LOAD(at, size, order)                                               \
+    do {                                                                       \
+        (void)(order);                                                         \
+        touch(at, size, false);                                                \
+    } while (0)
+#define ON_CHANGE(at, size) change(at, size)
+
+#include "mm/tests/races/instrumented.h"
+
+/* ---- the platform ------------------------------------------------------- */
+
+void mm_lock(mm_lock_t *lock)
+{
+    change(lock, sizeof(*lock));
+    lock->lock_word = 1;
+}
+
+void mm_unlock(mm_lock_t *lock)
+{
+    touch(lock, sizeof(*lock), true);
+    lock->lock_word = 0;
+}
+
+#if MM_MAGAZINES
+unsigned mm_cpu_number(void)
+{
+    return cpu;
+}
+
+void mm_call_all(void (*fn)(void *arg), void *arg)
+{
+    unsigned caller = cpu;
+
+    for (cpu = 0; cpu < CPUS; cpu++)
+        fn(arg);
+    cpu = caller;
+}
+
+bool mm_memory_low(void)
+{
+    return false;
+}
+#endif
+
+uint64_t mm_clock_ms(void)
+{
+    return 0;
+}
+
+bool mm_wait_for_memory(void)
+{
+    return false;
+}
+
+bool mm_wait_for_task(void)
+{
+    return false;
+}
+
+void mm_wake_waiters(void)
+{
+}
+
+void mm_print(const char *fmt, ...)
+{
+    (void)fmt;
+}
+
+void mm_panic(const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fprintf(stderr, "\n");
+    exit(1);
+}
+
+static void start_pages(void)
+{
+    const struct mem_region all = {MIB(1), (uint64_t)FRAMES << PAGE_SHIFT,
+                                   true};
+
+    scale_arena =
+        mmap(NULL, (size_t)FRAMES << PAGE_SHIFT, PROT_READ | PROT_WRITE,
+             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (scale_arena == MAP_FAILED) {
+        perror("mmscale: mmap");
+        exit(1);
+    }
+    page_init(aligned_alloc(BUDDY_ALIGN,
+                            ROUND_UP(page_array_bytes(FRAMES), BUDDY_ALIGN)),
+              FRAMES, &all, 1, MIB(1), MIB(1) + KIB(512));
+    buddy_init();
+}
+
+/* ---- phases ------------------------------------------------------------- */
+
+static struct kmem_cache *cache;
+static size_t size = 60;
+static uint8_t *object[CPUS][EACH];
+
+static void begin(void)
+{
+    atomics = moved = operations = 0;
+    counting = true;
+}
+
+static void end(const char *phase)
+{
+    counting = false;
+    printf(", \"%s\": {\"atomics\": %.4f, \"lines\": %.4f}", phase,
+           (double)atomics / (double)operations,
+           (double)moved / (double)operations);
+}
+
+static void *alloc(void)
+{
+    operations++;
+    return kmem_cache_alloc(cache, KM_NOSLEEP);
+}
+
+/* The client writes to its object, which is not counted. */
+static void use_objects(void)
+{
+    for (cpu = 0; cpu < cpus; cpu++)
+        for (unsigned i = 0; i < EACH; i++)
+            touch(object[cpu][i], size, true);
+}
+
+static void phases(void)
+{
+    begin();
+    for (unsigned i = 0; i < EACH; i++)
+        for (cpu = 0; cpu < cpus; cpu++)
+            object[cpu][i] = alloc();
+    end("alloc");
+    use_objects();
+    begin();
+    for (unsigned i = 0; i < EACH; i++)
+        for (cpu = 0; cpu < cpus; cpu++, operations++)
+            kmem_cache_free(cache, object[cpu][i]);
+    end("free");
+}
+
+static void pairs(void)
+{
+    for (unsigned i = 0; i < EACH; i++)
+        for (cpu = 0; cpu < cpus; cpu++)
+            kmem_cache_free(cache, alloc());
+}
+
+/* The first processor allocates, and the last one frees a while later. */
+static void stream(void)
+{
+    static void *window[WINDOW];
+
+    for (unsigned i = 0; i < MOVES; i++) {
+        void **at = &window[i % WINDOW];
+
+        cpu = cpus - 1;
+        if (*at != NULL)
+            kmem_cache_free(cache, *at);
+        cpu = 0;
+        *at = alloc();
+    }
+    cpu = cpus - 1;
+    for (unsigned i = 0; i < WINDOW; i++) {
+        kmem_cache_free(cache, window[i]);
+        window[i] = NULL;
+    }
+}
+
+/* A phase once to warm up, and once counted. */
+static void warm(const char *phase, void (*run)(void))
+{
+    run();
+    begin();
+    run();
+    end(phase);
+}
+
+int main(int argc, char **argv)
+{
+    const char *where;
+    const char *why;
+
+    cpus = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
+    size = argc > 2 ? (size_t)atoi(argv[2]) : size;
+    if (cpus == 0 || cpus > CPUS || size == 0 || size > 4096) {
+        fprintf(stderr, "usage: mmscale CPUS [SIZE], up to %d and 4096\n",
+                CPUS);
+        return 2;
+    }
+    start_pages();
+    kmem_init();
+    cache = kmem_cache_create("scale", size, 0, NULL, NULL);
+    printf("{\"cpus\": %u, \"size\": %zu", cpus, size);
+    phases();
+    warm("pair", pairs);
+    warm("stream", stream);
+    printf("}\n");
+    cpu = 0;
+    why = kmem_verify(&where);
+    if (why != NULL)
+        mm_panic("kmem_verify: %s: %s", why, where);
+    return kmem_cache_destroy(cache) == 0 ? 0 : 1;
+}
