@@ -9,6 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "mm/platform.h"
 
 #define CELLS_BESIDE 28 /* as many fit after a row's other columns */
 #define CELLS_BELOW  64 /* in a row of their own */
@@ -219,8 +220,9 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st)
                 st->stat_name, st->stat_slab_objects);
         return true;
     }
-    kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free\n", "SLAB", "BASE",
-            "COLOUR", "USED/N", "STATE", "IDLE");
+    kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free%s\n", "SLAB", "BASE",
+            "COLOUR", "USED/N", "STATE", "IDLE",
+            MM_MAGAZINES ? " o round" : "");
     if (!walk_slabs(cp, st->stat_slabs, &walk))
         return false;
     print_histogram(st, &walk);

@@ -334,7 +334,8 @@ SMP_ELF := $(BUILD)/smp/slate-workshop.elf
 
 scale: $(MMSCALE) $(WORKSHOP_KERNEL) ## what 1, 2, 4 and 8 processors cost each
                                   ## other; build/scale.json, build/scale.svg
-	@$(MAKE) --no-print-directory $(ALL_CPU) SMP=1 BUILD=$(BUILD)/smp $(SMP_ELF)
+	@$(MAKE) --no-print-directory $(ALL_CPU) SMP=1 BUILD=$(BUILD)/smp \
+	    $(SMP_ELF)
 	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(BUILD)/scale \
 	    $(BUILD)/scale $(if $(call on,DOC),--doc docs/magazines.md)
 

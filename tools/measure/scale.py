@@ -34,10 +34,10 @@ FIGURES = {"instructions": "instructions", "atomics": "atomic instructions",
            "lines": "lines moved"}
 BUDGET = 100_000  # millions of instructions
 
-# Objects of 64 bytes from an empty cache, instructions, Linux 6.1 on one
-# processor: counted in the same way. And processor cycles of the talk (C. Lameter, "Slab allocators in
-# the Linux kernel: SLAB, SLOB, SLUB", LinuxCon 2014): 8 processors of a Haswell,
-# the lowest over the sizes.
+# Linux 6.1 on one processor: instructions for objects of 64 bytes, from an
+# empty cache, counted in the same way. And processor cycles of the talk (C.
+# Lameter, "Slab allocators in the Linux kernel: SLAB, SLOB, SLUB", 2014), on 8
+# processors of a Haswell, the lowest over the sizes.
 LINUX = {"pair": ("103", "106", "257 and more"), "alloc": ("79", "80", "909"),
          "free": ("121", "129", "114")}
 TALK = {"pair": ("102", "52", "172"), "alloc": ("232", "90", "3,008"),

@@ -159,6 +159,17 @@ def test_the_commands_agree_and_a_reap_gives_everything_back(smp):
 
 
 @pytest.mark.sample
+def test_the_session_of_the_book(smp):
+    page = (ROOT / "docs/magazines.md").read_text()
+    listing = re.search(r"(?m)^<!-- not run: .*\n\n((?:    .*\n)+)", page)[1]
+    listing = re.sub(r"(?m)^    ", "", listing)
+    typed = re.findall(r"(?m)^slate> (.*)$", listing)
+    text = ask(smp, *typed, cpus=1).split("\n", 1)[1]
+    shown = re.sub(r"(?m)^slate> .*\n", "", listing)
+    assert re.sub(r"(?m)^slab memory .*\n", "", text).strip() == shown.strip()
+
+
+@pytest.mark.sample
 def test_off_and_on(smp):
     text = ask(smp, "run hackbench", "magazines off", "run hackbench",
                "magazines", "magazines on task", "magazines on",

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, ROOT
 from tools.measure import scale
 
 pytestmark = pytest.mark.plain
@@ -103,3 +103,5 @@ def test_tables_and_picture(smp, tmp_path):
     picture = scale.draw(found).file()
     assert picture.count("<rect") >= 2 * len(scale.CPUS) * len(scale.PHASES)
     json.dumps(found)
+    assert "\n".join(rows) in (ROOT / "docs/magazines.md").read_text(), \
+        "make scale DOC=1"
