@@ -29,7 +29,7 @@ def counts_in(kind, name="", at=0):
         offset = at + field.bitpos // 8
         if inner.code == gdb.TYPE_CODE_STRUCT:
             found += counts_in(inner, path, offset)
-        elif field.name.endswith("_refs"):
+        elif (field.name or "").endswith("_refs"):  # a union has no name
             found.append((path, at, offset))
     return found
 
