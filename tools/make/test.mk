@@ -224,6 +224,7 @@ test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 
 test-all: $(BOOK_ENV)/done $(MUTANTS) $(MMTHREADS_MAG) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour
+	@$(MAKE) --no-print-directory $(ALL_CPU) tested
 	@$(MAKE) --no-print-directory test-kernels
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
