@@ -333,12 +333,14 @@ bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
 # The kernel for several processors, with a build of its own.
 SMP_ELF := $(BUILD)/smp/slate-workshop.elf
 
-scale: $(MMSCALE) $(WORKSHOP_KERNEL) ## what 1, 2, 4 and 8 processors cost each
-                                  ## other; build/scale.json, build/scale.svg
+scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
+                                  ## and 8 processors cost each other;
+                                  ## build/scale.json, build/scale.svg
 	@$(MAKE) --no-print-directory $(ALL_CPU) SMP=1 BUILD=$(BUILD)/smp \
 	    $(SMP_ELF)
-	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(BUILD)/scale \
-	    $(BUILD)/scale $(if $(call on,DOC),--doc docs/magazines.md)
+	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(WORKSHOP_INITRD) \
+	    $(BUILD)/initrd-bench.tar $(BUILD)/scale $(BUILD)/scale \
+	    $(if $(call on,DOC),--doc docs/magazines.md)
 
 fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
                                   ## CALLS=100000), a million streams of random

@@ -45,15 +45,15 @@ REST = "run sleep 31; reap; run sleep 31; reap"
 FRAG_STEPS = ["boot", "spike", "walk", "kenbus"]
 
 
-def fragmentation(kernel, initrd, prefix):
+def fragmentation(kernel, initrd, prefix, rest=REST, extra=()):
     """Total fragmentation after each step, per cent, and the last table."""
     commands = [f"frag -b {prefix}boot"]
     for step in FRAG_STEPS[1:]:
-        commands += [f"run {step}", REST, f"frag -b {prefix}{step}"]
+        commands += [f"run {step}", rest, f"frag -b {prefix}{step}"]
     archive = Path(initrd or qemu.initrd_of(kernel))
     result = qemu.run(kernel, "; ".join(commands + ["frag", "poweroff"]),
                       memory=str(16 + (archive.stat().st_size >> 20)),
-                      budget=BUDGET, initrd=initrd)
+                      budget=BUDGET, initrd=initrd, extra=extra)
     ended = [e["exit"] or e["signal"] for e in result.named.get("run", [])]
     if result.problem or any(ended):
         sys.exit("make bench: the workloads failed\n"

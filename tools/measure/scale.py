@@ -1,6 +1,6 @@
 """Measures what several processors cost each other: `make scale`.
 
-    python3 -m tools.measure.scale SMP_KERNEL PROGRAMS OUT [--doc PAGE]
+    python3 -m tools.measure.scale KERNEL INITRD BIG PROGRAMS OUT [--doc PAGE]
 
 Three tables for 1, 2, 4 and 8 processors, of the slab layer alone and of
 magazines before it: an object that is freed at once (a pair); many allocated,
@@ -13,14 +13,20 @@ from one processor's cache to another's, are counted on the host by
 PROGRAMS/slab/mmscale and PROGRAMS/magazines/mmscale (mm/tests/scale/). Both
 give the same figures on every machine. OUT.json and OUT.svg are written, and
 the tables in the page between their marks.
+
+What magazines cost in memory, on 4 processors: the heap after two workloads,
+without them and with them, and the fragmentation of the paper's four steps, in
+a machine with the archive BIG of many files.
 """
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+from tools.measure import bench
 from tools.measure.svg import Drawing, swatches
 from tools.run import qemu
 
@@ -78,6 +84,33 @@ def measure(kernel, programs):
                 for figure in ("atomics", "lines"):
                     found[f"{at}.{figure}.{cpus}"] = counted[phase][figure]
     return found
+
+
+FOUR = ["-smp", "4"]
+
+
+def heap(kernel, initrd):
+    """{key: KiB} of the heap after kenbus and hackbench, with magazines `off`
+    and `on`; `reaped`: after `reap -a`."""
+    found = {}
+    for magazines in ("off", "on"):
+        done = qemu.run(kernel, "run kenbus; run hackbench; reap -a; poweroff",
+                        memory="64", budget=BUDGET, extra=FOUR,
+                        initrd=initrd, append=f"magazines={magazines}")
+        now = re.search(r"slab memory (\d+) -> (\d+) KiB",
+                        qemu.plain(done.text))
+        ended = [e["exit"] or e["signal"] for e in done.named.get("run", [])]
+        if done.problem or not now or any(ended):
+            sys.exit("make scale: the workloads failed\n" + done.explain())
+        found[f"smp.heap.{magazines}.4"] = int(now[1])
+        found[f"smp.heap.{magazines}.reaped.4"] = int(now[2])
+    return found
+
+
+def fragmentation(kernel, big):
+    """{key: per cent}."""
+    found, _ = bench.fragmentation(kernel, str(big), "", "reap -a", FOUR)
+    return {f"smp.{key}.4": value for key, value in found.items()}
 
 
 # ---- text -------------------------------------------------------------------
@@ -177,13 +210,21 @@ def draw(found):
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("kernel", type=Path)
+    parser.add_argument("kernel", type=Path, help="for several processors")
+    parser.add_argument("initrd", type=Path)
+    parser.add_argument("big", type=Path, help="one of some thousand files")
     parser.add_argument("programs", type=Path)
     parser.add_argument("out", type=Path, help="without .json and .svg")
     parser.add_argument("--doc", type=Path, help="the page to bring up to date")
     args = parser.parse_args()
     found = measure(args.kernel, args.programs)
     print_tables(found)
+    memory = {**heap(args.kernel, args.initrd),
+              **fragmentation(args.kernel, args.big)}
+    print("memory on 4 processors: the heap in KiB, fragmentation in per cent")
+    for key, value in memory.items():
+        print(f"  {key:32}{value:>10}")
+    found.update(memory)
     args.out.with_suffix(".json").write_text(
         json.dumps(found, indent=1, sort_keys=True) + "\n")
     args.out.with_suffix(".svg").write_text(draw(found).file())

@@ -91,6 +91,19 @@ def test_the_instructions_do_not_depend_on_the_processors(smp):
 
 
 @pytest.mark.sample
+def test_magazines_cost_little_memory(smp):
+    """As the chapter says."""
+    found = scale.heap(smp, BUILD / "initrd-workshop.tar")
+    on, off = found["smp.heap.on.4"], found["smp.heap.off.4"]
+    assert off < on <= 1.1 * off
+    assert found["smp.heap.on.reaped.4"] <= 1.02 * \
+        found["smp.heap.off.reaped.4"]
+    page = " ".join((ROOT / "docs/magazines.md").read_text().split())
+    assert f"the heap has {on:,} KiB, with `magazines=off` {off:,} KiB" in page
+    assert f"it has {found['smp.heap.on.reaped.4']} KiB in both" in page
+
+
+@pytest.mark.sample
 def test_tables_and_picture(smp, tmp_path):
     found = scale.measure(smp, PROGRAMS)
     rows = list(scale.tables(found))
