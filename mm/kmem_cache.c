@@ -493,22 +493,6 @@ static int retire(struct kmem_cache *cp)
     return error;
 }
 
-/* Objects in magazines are not allocated. */
-static void empty_magazines(struct kmem_cache *cp)
-{
-    bool found;
-
-    mm_lock(&kmem_list_lock);
-    found = kmem_list_find(NULL, cp) != NULL;
-    if (found)
-        kmem_hold(cp);
-    mm_unlock(&kmem_list_lock);
-    if (!found)
-        return;
-    kmem_mag_reap(cp, KMEM_REAP_ALL);
-    kmem_release(cp);
-}
-
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
@@ -516,7 +500,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
 
     do {
         if (MM_MAGAZINES)
-            empty_magazines(cp);
+            kmem_mag_empty(cp); /* objects in them are not allocated */
         kmem_transfer_begin();
         error = retire(cp);
         while (error == 0 &&

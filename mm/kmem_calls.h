@@ -67,6 +67,7 @@ void kmem_mag_disable_all(void);
 void kmem_mag_enable_all(void);
 void kmem_mag_update(struct kmem_cache *cp);
 void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
+void kmem_mag_empty(struct kmem_cache *cp);
 void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
                     uint32_t *frees);
 void kmem_mag_fold(struct kmem_cache *cp);

@@ -376,6 +376,23 @@ void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode)
         kmem_slab_free(magazine_cache, m);
 }
 
+/* The same with KMEM_REAP_ALL for a cache that other tasks may destroy. Does
+ * nothing if there is no cache at this address. */
+void kmem_mag_empty(struct kmem_cache *cp)
+{
+    bool found;
+
+    mm_lock(&kmem_list_lock);
+    found = kmem_list_find(NULL, cp) != NULL;
+    if (found)
+        kmem_hold(cp);
+    mm_unlock(&kmem_list_lock);
+    if (!found)
+        return;
+    kmem_mag_reap(cp, KMEM_REAP_ALL);
+    kmem_release(cp);
+}
+
 /* ---- which caches have magazines ---------------------------------------- */
 
 /* The caches that this layer needs itself have none. Nor has one in a debugging

@@ -358,7 +358,7 @@ MISTAKES = [
         ("        kmem_mag_enable_all();", "        ;")],
      "magazines.a_round_is_no_leak"),
     ("a cache is destroyed with its rounds", "mm/kmem_cache.c", [
-        ("            empty_magazines(cp);", "            ;")],
+        ("            kmem_mag_empty(cp);", "            ;")],
      "magazines.destroy_takes_back_every_round"),
     ("a request fails though others have rounds", "mm/kmem_cache.c", [
         ("        kmem_mag_reap(cp, KMEM_REAP_ALL);\n    if (flags",
