@@ -8,9 +8,9 @@ files, or of one function, is compiled into the host test program, whose cases
 run, cheap ones first, until one fails. If none does, mm/ runs on real threads
 under the thread sanitizer. A case that hangs fails, too: it has a budget of
 steps (tools/test/budget.h), so no result depends on time. Mutants that do not
-compile, or compile to the same machine code, do not count. The seed and the
-identities of mutants decide which are in a sample, so that a change of one line
-leaves the others in the sample.
+compile or link, or compile to the same machine code, do not count. The seed and
+the identities of mutants decide which are in a sample, so that a change of one
+line leaves the others in the sample.
 
 tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed when they are found, and last how many were
@@ -126,11 +126,13 @@ class Program:
         return self.unchanged[file]
 
     def link(self, file, changed, out):
+        """True if it links: a mutant may call what the program lacks."""
         objects = [changed if s == file else
                    self.folder / (s.removesuffix(".c") + ".o")
                    for s in self.sources]
-        subprocess.run([self.flags[0], *map(str, objects), *self.libraries,
-                        "-o", str(out)], check=True)
+        return subprocess.run(
+            [self.flags[0], *map(str, objects), *self.libraries, "-o",
+             str(out)], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
 
 class Tests:
@@ -156,7 +158,8 @@ class Tests:
                     changed.read_bytes() == self.host.original(mutant.file,
                                                                folder):
                 return None
-            self.host.link(mutant.file, changed, program)
+            if not self.host.link(mutant.file, changed, program):
+                return None
             if run_cases(program, ["-f", *self.cases]).returncode != 0:
                 return True
             self.threads.compile(mutant.file, text, changed)
@@ -183,7 +186,8 @@ class Seeds:
                     changed.read_bytes() == self.races.original(mutant.file,
                                                                 folder):
                 return None
-            self.races.link(mutant.file, changed, program)
+            if not self.races.link(mutant.file, changed, program):
+                return None
             seed = self.first_failure(program)
         self.slowest = max(self.slowest, seed or 0)
         return seed is not None

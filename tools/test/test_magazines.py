@@ -380,7 +380,7 @@ def with_mistake(program, name, file, changes, folder):
     changed, out = Path(folder, "changed.o"), Path(folder, name)
     assert program.compile(file, plant(file, changes), changed), \
         "it does not compile"
-    program.link(file, changed, out)
+    assert program.link(file, changed, out), "it does not link"
     return out
 
 
