@@ -467,6 +467,11 @@ void kmem_mag_enable_all(void)
     kmem_mag_decide_all();
 }
 
+bool kmem_mag_all_off(void)
+{
+    return MM_UNLOCKED(all_off);
+}
+
 void kmem_mag_set(struct kmem_cache *cp, bool on)
 {
     if (cp == NULL) {

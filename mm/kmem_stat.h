@@ -131,6 +131,7 @@ void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out);
  * all their objects are free in their slabs on return. No lock is held, and
  * interrupts are enabled, or no other processor runs yet. */
 void kmem_mag_set(struct kmem_cache *cp, bool on);
+bool kmem_mag_all_off(void);
 
 /* The row of cache number `n` in that order; other tasks may destroy caches
  * meanwhile. False if there are no more. */

@@ -8,14 +8,13 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 
-static bool all_off;
-
 static bool set_magazines(char *value)
 {
-    if (strcmp(value, "on") != 0 && strcmp(value, "off") != 0)
+    bool on = strcmp(value, "on") == 0;
+
+    if (!on && strcmp(value, "off") != 0)
         return false;
-    all_off = strcmp(value, "off") == 0;
-    kmem_mag_set(NULL, !all_off);
+    kmem_mag_set(NULL, on);
     return true;
 }
 
@@ -75,7 +74,7 @@ static void print_table(struct kmem_cache *only)
     if (rows == 0)
         kprintf("(no cache has used magazines yet)\n");
     kprintf("magazines are %s; %zu KiB of free objects in them\n",
-            all_off ? "off" : "on", trapped >> 10);
+            kmem_mag_all_off() ? "off" : "on", trapped >> 10);
 }
 
 static int switch_them(struct kmem_cache *cp, bool on)
@@ -83,7 +82,6 @@ static int switch_them(struct kmem_cache *cp, bool on)
     struct kmem_cache_stat st;
 
     if (cp == NULL) {
-        all_off = !on;
         kmem_mag_set(NULL, on);
         return 0;
     }
@@ -91,7 +89,7 @@ static int switch_them(struct kmem_cache *cp, bool on)
     if (st.stat_kind == KMEM_KIND_INTERNAL)
         return shell_error("%s is the allocator's own and has no magazines",
                            st.stat_name);
-    if (on && all_off)
+    if (on && kmem_mag_all_off())
         return shell_error("the magazines of all caches are off: "
                            "`magazines on` first");
     if (on && st.stat_modes != 0)
