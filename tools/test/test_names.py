@@ -25,8 +25,30 @@ def said(kernel, commands, **arguments):
 def test_a_servers_name_is_neither_removed_nor_replaced(kernel):
     text = said(kernel, "run -b -s rtc; run sleep 1; run nametest steal rtc; "
                 "run date")
-    assert f"remove: {REFUSED}\nregister: exists already\n" in text, text
+    assert f"remove: {REFUSED}\nregister: {REFUSED}\n" in text, text
     assert re.search(r"^20\d\d-", text, re.M), text
+
+
+def test_a_name_of_the_manifest_is_for_servers(kernel):
+    """Before its server has started, and after that has died (task 7)."""
+    text = said(kernel, "run nametest own rtc; run -b -s rtc; run sleep 1; "
+                "kill 7; run nametest own rtc; run -b -p nametest own rtc; "
+                "run sleep 1")
+    assert re.findall(r"^own: (.*)$", text, re.M) == \
+        [REFUSED, REFUSED, "done"], text
+
+
+def test_a_client_goes_on_with_a_server_of_the_same_session(kernel):
+    """The server of a disk, task 7, dies at work, and a program of a session
+    takes its name, for a disk of the same size. It gets no sector: its disk,
+    the file of a program, still runs."""
+    text = said(kernel, "run cp /bin/ls /a; run -b -p ramdisk -n d /a; "
+                "run sleep 1; run -b -p blocktest -n d storm 1 99999 1; "
+                "run sleep 1; kill 7; run -b ramdisk -n d /bin/ls; "
+                "run sleep 1; run -b -p ramdisk -n d /a; run sleep 9; "
+                "run ls /home")
+    assert "sectors each: all as written\nblocktest: done\n" in text, text
+    assert "numbers  poem\n" in text, text
 
 
 def test_a_session_has_few_names(kernel):

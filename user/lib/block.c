@@ -4,7 +4,8 @@
  * The server may die at any moment. Then a call of its port fails with EPIPE,
  * and a new server publishes another port under the same name. The client waits
  * for it and repeats the request: repeating reads and writes is harmless. The
- * new server must have the same disk, which is recognized by its size.
+ * new server must be of the same session as the first, so that no other program
+ * can take its place, and must have the same disk, recognized by its size.
  */
 #include "user/lib/block.h"
 #include "user/lib/string.h"
@@ -41,15 +42,18 @@ static int check_disk(struct block_device *dev)
     return dev->block_sectors == m.msg_word[1] ? 0 : -ENODEV;
 }
 
-/* Looks the server up, once. */
+/* Looks the server up, once. A stranger's port is no server. */
 static int connect(struct block_device *dev)
 {
+    uint32_t session;
     int result;
 
-    dev->block_port = name_lookup(dev->block_server);
+    dev->block_port = name_lookup_owner(dev->block_server, &session);
     if (dev->block_port < 0)
         return -errno;
-    result = check_disk(dev);
+    if (dev->block_sectors == 0)
+        dev->block_session = session;
+    result = session == dev->block_session ? check_disk(dev) : -ENOENT;
     if (result < 0)
         forget(dev);
     return result;

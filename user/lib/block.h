@@ -49,7 +49,8 @@ struct block_device {
     char block_server[PORT_NAME_MAX + 1];
     int block_port; /* -1: look it up */
     uint32_t block_disk;
-    uint32_t block_sectors;
+    uint32_t block_sectors; /* 0: no server yet */
+    uint32_t block_session; /* the servers' */
 };
 
 /*

@@ -65,9 +65,11 @@ int name_server(int operation, int port);
 enum names_label {
     NAMES_REGISTER = 1, /* with the port's handle, word 0: flags; EEXIST while
                            the name has a live port, ENOSPC: too many names of
-                           the session. A server's registration replaces that
-                           of a session */
-    NAMES_LOOKUP,       /* the reply brings a handle; ENOENT, EPERM */
+                           the session, EPERM: a session, and the name of a
+                           server of the manifest. A server's registration
+                           replaces that of a session */
+    NAMES_LOOKUP,       /* the reply brings a handle; word 1: the session that
+                           registered it, 0: a server. ENOENT, EPERM */
     NAMES_REMOVE,       /* ENOENT, EPERM: not of the caller's session */
     NAMES_LIST,         /* reply's bytes: all names, each with a NUL */
 };
@@ -85,6 +87,10 @@ int name_register_for_servers(const char *name, int port);
 
 /* A handle to the port of that name, or -1. */
 int name_lookup(const char *name);
+
+/* The same; *session: that of the program that registered it, 0: a server. So a
+ * client can tell a successor of its server from a stranger. */
+int name_lookup_owner(const char *name, uint32_t *session);
 
 int name_remove(const char *name);
 

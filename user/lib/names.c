@@ -73,13 +73,23 @@ int name_register_for_servers(const char *name, int port)
     return register_as(name, port, NAMES_FOR_SERVERS);
 }
 
-int name_lookup(const char *name)
+int name_lookup_owner(const char *name, uint32_t *session)
 {
     struct ipc_buffer buffer = {0};
     struct message m = {.msg_tag = NAMES_LOOKUP | IPC_DATA,
                         .msg_buffer = &buffer};
 
-    return ask(&m, name, -1) < 0 ? -1 : buffer.ipc_received_handle;
+    if (ask(&m, name, -1) < 0)
+        return -1;
+    *session = m.msg_word[1];
+    return buffer.ipc_received_handle;
+}
+
+int name_lookup(const char *name)
+{
+    uint32_t session;
+
+    return name_lookup_owner(name, &session);
 }
 
 int name_remove(const char *name)

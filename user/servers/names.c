@@ -8,9 +8,14 @@
  * it: only this one, or a server, which is outside every session, removes it. A
  * server's registration replaces a session's of the same name. Each session has
  * few names, and all together leave handles for the servers'.
+ *
+ * The names of the manifest's servers are reserved: no session registers one,
+ * also before its server has started and between its death and its restart.
+ * Clients of a driver therefore find the driver or nothing.
  */
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
+#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
@@ -26,7 +31,54 @@ struct entry {
     char entry_name[PORT_NAME_MAX + 1];
 };
 
+struct reserved {
+    struct reserved *reserved_next;
+    char reserved_name[PORT_NAME_MAX + 1];
+};
+
 static struct entry *entries;
+static struct reserved *reserved;
+
+/* ---- reserved names ----------------------------------------------------- */
+
+static void reserve(const char *name)
+{
+    struct reserved *r = malloc(sizeof(*r));
+
+    if (r == NULL)
+        err(1, "%s", name);
+    strlcpy(r->reserved_name, name, sizeof(r->reserved_name));
+    r->reserved_next = reserved;
+    reserved = r;
+}
+
+/* Reads the first word of each line of /proc/servers, which shows the manifest
+ * as the kernel read it at boot. It never changes. */
+static void read_reserved(void)
+{
+    FILE *f = fopen("/proc/servers", "r");
+    char row[512];
+
+    if (f == NULL)
+        err(1, "/proc/servers");
+    fgets(row, sizeof(row), f); /* the heading */
+    while (fgets(row, sizeof(row), f) != NULL) {
+        row[strcspn(row, " \n")] = '\0';
+        reserve(row);
+    }
+    if (ferror(f))
+        errx(1, "cannot read /proc/servers");
+    fclose(f);
+}
+
+static bool is_reserved(const char *name)
+{
+    const struct reserved *r = reserved;
+
+    while (r != NULL && strcmp(r->reserved_name, name) != 0)
+        r = r->reserved_next;
+    return r != NULL;
+}
 
 /* ---- the table ---------------------------------------------------------- */
 
@@ -88,11 +140,12 @@ static bool has_room(uint32_t session)
 }
 
 /* 0, or the error for a session that may not register a name. */
-static int check_add(const struct entry *old, uint32_t session, uint32_t flags)
+static int check_add(const char *name, const struct entry *old,
+                     uint32_t session, uint32_t flags)
 {
     if ((flags & ~NAMES_FOR_SERVERS) != 0)
         return EINVAL;
-    if (flags != 0 && session != 0)
+    if (session != 0 && (flags != 0 || is_reserved(name)))
         return EPERM;
     if (old != NULL && (session != 0 || old->entry_session == 0))
         return EEXIST;
@@ -113,7 +166,7 @@ static int add(const char *name, int port, uint32_t session, uint32_t flags)
         return errno;
     drop_dead();
     at = find(name, &found);
-    error = check_add(found ? *at : NULL, session, flags);
+    error = check_add(name, found ? *at : NULL, session, flags);
     if (error != 0)
         return error;
     e = malloc(sizeof(*e));
@@ -182,6 +235,7 @@ static void execute(struct message *m, const char *name, char *text)
         error = found ? check_use(*at, label, b->ipc_session) : ENOENT;
         if (error == 0 && label == NAMES_LOOKUP) {
             b->ipc_send_handle = (*at)->entry_port;
+            m->msg_word[1] = (*at)->entry_session;
             m->msg_tag = IPC_HANDLE;
         } else if (error == 0) {
             drop(at);
@@ -205,6 +259,7 @@ int main(void)
     int port = port_create();
     int result;
 
+    read_reserved();
     if (port < 0 || name_server(NAME_SERVER_SET, port) < 0)
         err(1, "cannot register as the name server");
     result = ipc_receive(port, &m);
