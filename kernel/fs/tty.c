@@ -6,24 +6,34 @@
  * for the eventcount to advance, so no event in between is lost. A mutex guards
  * the line being typed. It is not held while a task waits for a key, so several
  * may wait, and each can be killed.
+ *
+ * Only the foreground group reads, and only tasks of its session change the
+ * mode and the group. Others wait until it is their turn, where POSIX stops
+ * them (SIGTTIN, SIGTTOU).
  */
 #include "kernel/fs/tty.h"
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
+#include "kernel/task/session.h"
 #include "kernel/vm/user.h"
 
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
 
-/* A key has arrived; programs have got the console. */
+/* A key has arrived; programs, or others of them, have got the console. */
 static struct eventcount input = EVENTCOUNT_INIT(input, "console-input");
 static struct eventcount turn = EVENTCOUNT_INIT(turn, "console");
 
 /* Guarded by console_lock. */
 static bool programs;      /* programs own the console, not the shell */
 static struct task *shell; /* waits until programs release the console */
-static pid_t foreground;   /* the group that ^C ends, or 0 */
-static bool interrupted;   /* after ^C: drop what was typed before */
+static bool restarted;     /* drop what was typed of a line before */
+static struct {
+    uint32_t front_session; /* 0: of init, which enters none */
+    pid_t front_group;      /* reads */
+    bool front_signals;     /* ^C ends the group; else it is a key */
+    bool front_raw;
+} front = {.front_session = 1};
 
 static struct mutex line_mutex;
 static struct tty_line line = {.tty_echo = console_echo};
@@ -47,41 +57,67 @@ void tty_wake(void)
     eventcount_advance(&input);
 }
 
+/* Whether the caller may read. */
+static bool in_front(void)
+{
+    spin_assert_held(&console_lock);
+    return programs && front.front_group == task_self()->task_group;
+}
+
+/* Whether it may change the mode and the group: so may init, which is outside
+ * every session. */
+static bool is_own_session(void)
+{
+    uint32_t session = session_number(session_self());
+
+    spin_assert_held(&console_lock);
+    return session == 0 || session == front.front_session;
+}
+
 static bool programs_own(void)
 {
-    bool own;
-
-    spin_lock(&console_lock);
-    own = programs;
-    spin_unlock(&console_lock);
-    return own;
+    spin_assert_held(&console_lock);
+    return programs;
 }
 
-/* What a program must wait for before it can read a key, or NULL. */
-static struct eventcount *missing(void)
-{
-    if (!programs_own())
-        return &turn;
-    return console_key_pending() ? NULL : &input;
-}
-
-/* Waits until a program has a key. 0 or -EINTR. */
-static int wait_for_key(void)
+/* Waits until `turn_has_come`: 0 with console_lock held, or -EINTR: the caller
+ * has been killed. */
+static int lock_in_turn(bool (*turn_has_come)(void))
 {
     int error = 0;
 
-    while (error == 0) {
-        uint32_t seen_turn = eventcount_read(&turn);
-        uint32_t seen_input = eventcount_read(&input);
-        struct eventcount *e = missing();
+    spin_lock(&console_lock);
+    while (error == 0 && !turn_has_come()) {
+        uint32_t seen = eventcount_read(&turn);
 
-        if (e == NULL)
-            break;
-        if (e == &input)
-            console_report_wait("program");
-        error = eventcount_wait(e, e == &turn ? seen_turn : seen_input, true);
+        spin_unlock(&console_lock);
+        error = eventcount_wait(&turn, seen, true);
+        spin_lock(&console_lock);
     }
+    if (task_killed())
+        error = -EINTR;
+    if (error != 0)
+        spin_unlock(&console_lock);
     return error;
+}
+
+/* Waits until the caller may read a key, and there is one. 0 or -EINTR. */
+static int wait_for_key(void)
+{
+    for (;;) {
+        uint32_t seen = eventcount_read(&input);
+        int error = lock_in_turn(in_front);
+
+        if (error != 0)
+            return error;
+        spin_unlock(&console_lock);
+        if (console_key_pending())
+            return 0;
+        console_report_wait("program");
+        error = eventcount_wait(&input, seen, true);
+        if (error != 0)
+            return error;
+    }
 }
 
 /* ---- signal keys -------------------------------------------------------- */
@@ -105,10 +141,10 @@ bool tty_signal_key(int key)
         stop();
         return true;
     }
-    if (key != CTRL_C || foreground == 0 ||
-        task_kill(NULL, -foreground, SIGINT) != 0)
+    if (key != CTRL_C || !front.front_signals ||
+        task_kill(NULL, -front.front_group, SIGINT) != 0)
         return false;
-    interrupted = true;
+    restarted = true;
     console_write_locked("^C\n", 3);
     return true;
 }
@@ -128,44 +164,51 @@ static void interrupt_early(void)
 
 /* ---- reading and writing ------------------------------------------------ */
 
-/* ^C and ^\ typed before a program owned the console act now. */
+/* A key for the caller, if it may read one. ^C and ^\ typed before a program
+ * owned the console act now. */
 static int program_key(void)
 {
     int key;
 
     spin_lock(&console_lock);
-    key = programs ? console_trykey_locked() : KEY_NONE;
+    key = in_front() ? console_trykey_locked() : KEY_NONE;
     if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_signal_key(key))
         key = KEY_NONE;
     spin_unlock(&console_lock);
     return key;
 }
 
-/* Whether there was a ^C since the last call. */
-static bool was_interrupted(void)
+/* The line is in the mode of now, and empty after ^C or another mode. Returns
+ * whether the caller may read it. */
+static bool prepare_line(void)
 {
-    bool was;
+    bool may;
 
+    mutex_assert_held(&line_mutex);
     spin_lock(&console_lock);
-    was = interrupted;
-    interrupted = false;
+    may = in_front();
+    if (restarted)
+        tty_line_clear(&line);
+    restarted = false;
+    line.tty_raw = front.front_raw;
     spin_unlock(&console_lock);
-    return was;
+    return may;
 }
 
-/* Collects typed keys up to the end of a line. The mutex is held. */
-static void gather(void)
+/* Collects typed keys up to the end of a line. Whether there is a line for the
+ * caller. */
+static bool gather(void)
 {
     int key;
 
-    mutex_assert_held(&line_mutex);
-    if (was_interrupted())
-        tty_line_clear(&line);
+    if (!prepare_line())
+        return false;
     while (!line.tty_done && (key = program_key()) != KEY_NONE) {
         tty_line_key(&line, key);
         if (line.tty_done && !line.tty_raw)
             console_record(line.tty_text, line.tty_len);
     }
+    return line.tty_done;
 }
 
 static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
@@ -176,8 +219,7 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
         bool done;
 
         mutex_lock(&line_mutex);
-        gather();
-        done = line.tty_done;
+        done = gather();
         if (done)
             result = tty_line_take(&line, buf, n);
         mutex_unlock(&line_mutex);
@@ -194,22 +236,13 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
  * killed. */
 static int show(const char *text, size_t n)
 {
-    int error = 0;
+    int error = lock_in_turn(programs_own);
 
-    spin_lock(&console_lock);
-    while (error == 0 && !programs) {
-        uint32_t seen = eventcount_read(&turn);
-
-        spin_unlock(&console_lock);
-        error = eventcount_wait(&turn, seen, true);
-        spin_lock(&console_lock);
-    }
-    if (task_killed())
-        error = -EINTR;
-    if (error == 0)
-        console_write_locked(text, n);
+    if (error != 0)
+        return error;
+    console_write_locked(text, n);
     spin_unlock(&console_lock);
-    return error;
+    return 0;
 }
 
 static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
@@ -238,37 +271,49 @@ const struct file_ops tty_ops = {tty_read, tty_write, file_free, NULL};
 
 int tty_set_mode(int mode)
 {
-    int before;
+    int before, error;
 
     if (mode != TTY_COOKED && mode != TTY_RAW)
         return -EINVAL;
-    mutex_lock(&line_mutex);
-    before = line.tty_raw ? TTY_RAW : TTY_COOKED;
-    tty_line_clear(&line);
-    line.tty_raw = mode == TTY_RAW;
-    mutex_unlock(&line_mutex);
-    return before;
-}
-
-static void set_foreground(pid_t group)
-{
-    spin_lock(&console_lock);
-    foreground = group;
+    error = lock_in_turn(is_own_session);
+    if (error != 0)
+        return error;
+    before = front.front_raw ? TTY_RAW : TTY_COOKED;
+    front.front_raw = mode == TTY_RAW;
+    restarted = true;
     spin_unlock(&console_lock);
+    return before;
 }
 
 int tty_set_group(pid_t group)
 {
     int error = group > 0 ? task_kill(task_self(), -group, 0) : 0;
+    bool own;
 
     if (group < 0)
         return -EINVAL;
+    if (error == 0)
+        error = lock_in_turn(is_own_session);
     if (error != 0)
         return error;
-    set_foreground(group);
-    if (group > 0 && programs_own())
+    front.front_group = group > 0 ? group : task_self()->task_group;
+    front.front_signals = group > 0;
+    own = programs;
+    spin_unlock(&console_lock);
+    eventcount_advance(&turn);
+    if (group > 0 && own)
         interrupt_early();
     return 0;
+}
+
+void tty_enter_session(void)
+{
+    const struct task *self = task_self();
+
+    spin_lock(&console_lock);
+    if (front.front_session == 0 && front.front_group == self->task_group)
+        front.front_session = session_number(self->task_session);
+    spin_unlock(&console_lock);
 }
 
 /* ---- ownership ---------------------------------------------------------- */
@@ -304,10 +349,32 @@ int tty_continue(pid_t pid, int *status)
     return ended < 0 ? ended : 0;
 }
 
+/* The session of a child of the caller; 0: none. */
+static uint32_t session_of(pid_t pid)
+{
+    const struct task *t;
+    uint32_t session;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    session = t == NULL ? 0 : session_number(t->task_session);
+    spin_unlock(&sched_lock);
+    return session;
+}
+
 int tty_foreground(pid_t pid, int *status)
 {
-    tty_set_mode(TTY_COOKED);
-    set_foreground(pid);
+    uint32_t session = session_of(pid);
+
+    mutex_lock(&line_mutex);
+    tty_line_drop(&line);
+    spin_lock(&console_lock);
+    front.front_session = session;
+    front.front_group = pid;
+    front.front_signals = true;
+    front.front_raw = false;
+    spin_unlock(&console_lock);
+    mutex_unlock(&line_mutex);
     return tty_continue(pid, status);
 }
 

@@ -2,7 +2,9 @@
  * The console for programs: /dev/console.
  *
  * Either the kernel shell or programs own the console. While the shell owns it,
- * programs that read or write it wait.
+ * programs that read or write it wait. While programs own it, it belongs to one
+ * session: its foreground group reads, and its tasks choose the mode and the
+ * group. Other tasks that try to wait.
  *
  *     kernel shell                              programs
  *       tty_foreground(pid) ───────────────────>  read, write
@@ -40,16 +42,17 @@ void tty_line_key(struct tty_line *l, int key);
  * last. Returns bytes, or -EFAULT: nothing was read. `buf` as for user_copy. */
 ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n);
 
-/* Drops what was typed of an unfinished line. */
+/* Drops what was typed of an unfinished line; the line, finished or not. */
 void tty_line_clear(struct tty_line *l);
+void tty_line_drop(struct tty_line *l);
 
 /* ---- for the kernel shell ----------------------------------------------- */
 
 /*
- * Gives the console to programs, cooked, with ^C for the group `pid`, and
- * blocks the caller until its child `pid` has ended (0 and *status, as
- * task_wait) or Ctrl-\ was typed (-EINTR). Then the shell owns the console
- * again. -ECHILD: no such child.
+ * Gives the console to the session of its child `pid`, cooked, with the group
+ * `pid` in the foreground, and blocks the caller until that child has ended (0
+ * and *status, as task_wait) or Ctrl-\ was typed (-EINTR). Then the shell owns
+ * the console again. -ECHILD: no such child.
  */
 int tty_foreground(pid_t pid, int *status);
 
@@ -65,13 +68,21 @@ static inline bool tty_is(const struct file *f)
     return f->file_ops == &tty_ops;
 }
 
+/* Both wait while another session has the console, and return -EINTR if the
+ * caller is killed then. */
+
 /* Sets TTY_COOKED or TTY_RAW and drops an unfinished line. Returns the mode
  * before, or -EINVAL. */
 int tty_set_mode(int mode);
 
-/* Sets the group that ^C kills. 0: none; then ^C is an ordinary key, as it is
- * if the group no longer exists. -ESRCH: no such group. */
+/* Sets the foreground group, which reads and which ^C kills. 0: the caller's,
+ * for which ^C is an ordinary key, as it is if the group no longer exists.
+ * -ESRCH: no such group; -EPERM: none that the caller may signal. */
 int tty_set_group(pid_t group);
+
+/* The caller has entered a new session: if init had started it in the
+ * foreground, the console is that session's. */
+void tty_enter_session(void);
 
 /* ---- for boot and the console ------------------------------------------- */
 

@@ -8,10 +8,17 @@
 
 /* ---- editing ------------------------------------------------------------ */
 
+void tty_line_drop(struct tty_line *l)
+{
+    l->tty_len = 0;
+    l->tty_taken = 0;
+    l->tty_done = false;
+}
+
 void tty_line_clear(struct tty_line *l)
 {
     if (!l->tty_done)
-        l->tty_len = 0;
+        tty_line_drop(l);
 }
 
 /* Every character, a tab too, takes one column, so each can be erased. */
@@ -97,10 +104,7 @@ ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n)
     if (error != 0)
         return error;
     l->tty_taken += n;
-    if (l->tty_taken == l->tty_len) {
-        l->tty_len = 0;
-        l->tty_taken = 0;
-        l->tty_done = false;
-    }
+    if (l->tty_taken == l->tty_len)
+        tty_line_drop(l);
     return (ssize_t)n;
 }

@@ -5,6 +5,7 @@
 #include "kernel/syscall/process.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/tty.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/path.h"
@@ -256,9 +257,11 @@ static int exec_program(const char *path, struct inode *program,
         return -ENOMEM;
     s = exec_load(program, args, session, &entry, &esp, &error);
     /* With a space: point of no return. */
-    if (s != NULL)
+    if (s != NULL) {
         replace(s, path, program, session, entry, esp);
-    else if (enters)
+        if (enters)
+            tty_enter_session();
+    } else if (enters)
         session_leave(session);
     return error;
 }

@@ -116,3 +116,48 @@ def test_output_is_held_back_while_the_shell_has_the_console(boot):
     machine.send("continue\r")
     machine.expect(r"\nheld back\r?\n")
     machine.prompt()
+
+
+def test_another_session_takes_neither_keys_nor_mode_nor_signals(boot,
+                                                                 workshop):
+    """Three processes of session 1 try without end while a shell in a session
+    of its own is used."""
+    machine = boot(image=workshop)
+    machine.prompt()
+    machine.command("run -b ttygrab")
+    machine.send("sh\r")
+    machine.settle("program")
+    for line in ("one", "two", "three"):
+        machine.send(f"echo {line}\r")
+        machine.expect(rf"\n{line}\r?\n")
+    machine.send("cat\r")
+    machine.expect(r"\n")
+    machine.send("edited\x7f\x7f here\r")
+    machine.expect(r"\nedit here\r?\n")
+    machine.send("\x03")
+    machine.settle("program")
+    machine.send("sleep 1000\r")
+    machine.expect(r"\n")
+    machine.send("\x03")
+    machine.settle("program")
+    machine.send("wc -c /stolen\r")
+    machine.expect(r"\n *0 /stolen\r?\n")
+
+
+def test_a_program_in_the_background_gets_no_keys(boot):
+    """Neither one of the kernel's shell, in the same session, nor one of
+    sh."""
+    machine = boot()
+    machine.prompt()
+    machine.command("run -b cat")
+    machine.send("run sh\r")
+    machine.settle("program")
+    machine.send("cat &\r")
+    machine.settle("program")
+    machine.send("echo mine\r")
+    machine.expect(r"\nmine\r?\n")
+    machine.settle("program")
+    machine.send("cat && cat & cat | wc -l &\r")
+    machine.settle("program")
+    machine.send("echo mine too\r")
+    machine.expect(r"\nmine too\r?\n")

@@ -205,6 +205,17 @@ static void exec_program(char **argv)
     _exit(complain(NOT_EXECUTABLE, "%s: %s", argv[0], strerror(errno)));
 }
 
+/* What runs in the background reads nothing that is typed for the shell. */
+static void empty_input(void)
+{
+    int null = open("/dev/null", O_RDONLY);
+
+    if (null < 0)
+        _exit(complain(1, "/dev/null: %s", strerror(errno)));
+    dup2(null, STDIN_FILENO);
+    close(null);
+}
+
 /* The child's side of a fork: connects pipes and redirections. */
 static void run_child(const struct job *job, const struct simple *s)
     __attribute__((noreturn));
@@ -218,6 +229,8 @@ static void run_child(const struct job *job, const struct simple *s)
     if (job->job_in >= 0) {
         dup2(job->job_in, STDIN_FILENO);
         close(job->job_in);
+    } else if (job->job_background) {
+        empty_input();
     }
     if (job->job_pipe[1] >= 0) {
         dup2(job->job_pipe[1], STDOUT_FILENO);
@@ -392,6 +405,7 @@ static void run_background_list(const struct list *l)
         if (shell.shell_interactive)
             setpgid(0, 0);
         shell.shell_interactive = false;
+        empty_input();
         run_list(l);
         _exit(shell.shell_status);
     } else {

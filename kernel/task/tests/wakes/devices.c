@@ -25,6 +25,7 @@ static size_t length;
 void devices_make(void)
 {
     console_init();
+    fibers_task(0)->task_group = DEVICES_CHILD;
     length = 0;
     memset(shown, 0, sizeof(shown));
     tty_init();
