@@ -223,8 +223,9 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
 
     if (r < 0)
         return r;
-    r = inode->inode_type == FILE_DIRECTORY ? -EPERM
-                                            : find_new_place(new, cwd, &p);
+    r = inode->inode_type == FILE_DIRECTORY || inode->inode_sealed
+            ? -EPERM
+            : find_new_place(new, cwd, &p);
     if (r == 0) {
         r = link_at(&p, inode);
         inode_put(p.dir);
@@ -235,7 +236,7 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
 
 /* ---- removing ----------------------------------------------------------- */
 
-/* Whether the type, which never changes, allows this removal. */
+/* Whether the type and the seal, which never change, allow this removal. */
 static int check_removal(const struct place *p, const struct inode *inode,
                          bool directory)
 {
@@ -247,6 +248,8 @@ static int check_removal(const struct place *p, const struct inode *inode,
         return -EISDIR;
     if (!directory && p->slash)
         return -ENOTDIR;
+    if (inode->inode_sealed)
+        return -EPERM;
     return (directory ? ops->fs_rmdir : ops->fs_unlink) == NULL ? -EROFS : 0;
 }
 
@@ -438,7 +441,7 @@ static bool is_dir_of(const struct rename *m, const struct inode *inode)
     return inode == m->from.dir || inode == m->to.dir;
 }
 
-/* Checks what POSIX forbids. Directories are locked, their entries not yet. */
+/* Checks what POSIX and seals forbid. Directories are locked, their entries not yet. */
 static int check_rename(const struct rename *m)
 {
     bool dir = m->inode->inode_type == FILE_DIRECTORY;
@@ -450,6 +453,8 @@ static int check_rename(const struct rename *m)
         return -ENOTDIR;
     if (m->inode->inode_number == m->from_above || is_dir_of(m, m->inode))
         return -EINVAL;
+    if (m->inode->inode_sealed || (target != NULL && target->inode_sealed))
+        return -EPERM;
     if (target == NULL)
         return 0;
     if (dir != (target->inode_type == FILE_DIRECTORY))

@@ -283,10 +283,11 @@ static int check_inode(const struct inode *inode, uint32_t flags)
         return writes(flags) || (flags & O_CREAT) ? -EISDIR : 0;
     if (flags & O_DIRECTORY)
         return -ENOTDIR;
-    if (inode->inode_type == FILE_REGULAR && writes(flags) &&
-        inode->inode_fs->fs_ops->fs_write == NULL)
+    if (inode->inode_type != FILE_REGULAR || !writes(flags))
+        return 0;
+    if (inode->inode_fs->fs_ops->fs_write == NULL)
         return -EROFS;
-    return writes(flags) && inode->inode_sealed ? -EPERM : 0;
+    return inode->inode_sealed ? -EPERM : 0;
 }
 
 /* Gives `f` the operations for its inode. */

@@ -137,7 +137,7 @@ struct inode {
     uint32_t inode_refs;
     uint8_t inode_state; /* enum inode_state; waiters hold sched_lock */
     uint8_t inode_type;  /* enum file_type; never changes */
-    bool inode_sealed;   /* may not be opened for writing; see inode_seal */
+    bool inode_sealed;   /* see inode_seal */
     struct fs *inode_fs;
     uint32_t inode_number;
     struct mutex inode_mutex;
@@ -169,9 +169,11 @@ void inode_free(struct inode *inode);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
 
-/* Makes the file's contents immutable, because rights depend on them. The
- * caller keeps its reference, since the seal is in the inode and not in the
- * file system. Must precede any open for writing. */
+/* Makes a file's contents immutable, because rights depend on them, and the
+ * names of a file, device or directory: they are neither removed nor renamed,
+ * and a file gets no other. The caller keeps its reference, since the seal is
+ * in the inode and not in the file system. Must precede any open for writing.
+ */
 static inline void inode_seal(struct inode *inode)
 {
     inode->inode_sealed = true;
@@ -272,7 +274,8 @@ struct inode *path_root(void);
 
 /*
  * System calls by path. All return 0 or a negative error: those of path_lookup,
- * -EROFS, and those listed. All may sleep; no inode locked.
+ * -EROFS, those listed, and the last four -EPERM for what is sealed. All may
+ * sleep; no inode locked.
  */
 
 /* -EEXIST, -ENOMEM. */

@@ -5,9 +5,10 @@
  *     /etc/servers ──> manifest_read ──> a stanza ──> path_lookup, inode_seal
  *                                                 ──> grant_create
  *
- * This happens once, before any program runs. Later changes of the file have no
- * effect. The inodes of the programs that it names are sealed and kept, so the
- * programs cannot be changed.
+ * This happens once, before any program runs. The programs that it names, the
+ * file itself, and what the kernel and init open later are sealed and kept,
+ * with the directories that lead to them. So a path that was trusted at boot is
+ * the same file for ever.
  */
 #include "kernel/syscall/servers.h"
 #include "drivers/console.h"
@@ -21,6 +22,10 @@
 #define MANIFEST     "/etc/servers"
 #define INIT         "/sbin/init"
 #define MANIFEST_MAX KIB(64)
+
+/* What the kernel, init and sh open by name. */
+static const char *const opened_later[] = {"/dev/console", "/dev/debug",
+                                           "/dev/null"};
 
 static struct inode *init;
 
@@ -41,19 +46,40 @@ static bool is_ram(const struct manifest_range *range)
     return false;
 }
 
-/* The inode at `path`, sealed, with a reference; NULL: not a program. */
-static struct inode *sealed(const char *path)
+/* Seals and keeps what is at `path`; NULL: there is nothing. */
+static struct inode *seal(const char *path)
 {
     struct inode *inode;
 
     if (path_lookup(path, NULL, &inode) != 0)
         return NULL;
-    if (inode->inode_type == FILE_REGULAR) {
-        inode_seal(inode);
-        return inode;
+    inode_seal(inode);
+    return inode;
+}
+
+/* The same, and before it the directories that lead there. */
+static struct inode *seal_path(const char *path)
+{
+    char upto[MANIFEST_COMMAND_MAX + 1];
+
+    for (const char *end = path; (end = strchr(end + 1, '/')) != NULL;) {
+        strlcpy(upto, path, (size_t)(end - path) + 1);
+        seal(upto);
     }
+    return seal(path);
+}
+
+/* The program at `path`, sealed, with a reference; NULL: not a program. */
+static struct inode *seal_program(const char *path)
+{
+    struct inode *inode;
+    bool regular;
+
+    if (path_lookup(path, NULL, &inode) != 0)
+        return NULL;
+    regular = inode->inode_type == FILE_REGULAR;
     inode_put(inode);
-    return NULL;
+    return regular ? seal_path(path) : NULL;
 }
 
 /* The program of a stanza, which may be missing. */
@@ -62,7 +88,7 @@ static struct inode *program_of(const struct manifest_server *s)
     char path[sizeof(s->server_command)];
 
     strlcpy(path, s->server_command, (size_t)manifest_path_length(s) + 1);
-    return sealed(path);
+    return seal_program(path);
 }
 
 static const char *take_stanza(const struct manifest_server *s,
@@ -121,13 +147,13 @@ void servers_init(void)
     const char *wrong;
     struct inode *inode;
 
-    init = sealed(INIT);
-    if (path_lookup(MANIFEST, NULL, &inode) != 0)
-        return;
-    wrong = read_file(inode);
+    for (size_t i = 0; i < ARRAY_SIZE(opened_later); i++)
+        seal_path(opened_later[i]);
+    init = seal_program(INIT);
+    inode = seal_path(MANIFEST);
+    wrong = inode == NULL ? NULL : read_file(inode);
     if (wrong != NULL)
         kprintf("%s: %s\n", MANIFEST, wrong);
-    inode_put(inode);
 }
 
 const char *servers_verify(const char **where)

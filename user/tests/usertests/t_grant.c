@@ -50,10 +50,11 @@ static void grant_call(void)
     EQUAL(grant_take(NULL), 0);
 }
 
+/* What servers and init are started from keeps its contents and its names. */
 static void grant_sealed(void)
 {
     static const char *const sealed[] = {"/sbin/init", "/sbin/names",
-                                         "/bin/drivertest"};
+                                         "/bin/drivertest", "/etc/servers"};
     struct stat before, after;
 
     for (size_t i = 0; i < ARRAY_SIZE(sealed); i++) {
@@ -62,13 +63,40 @@ static void grant_sealed(void)
         FAILS(open(sealed[i], O_RDWR), EPERM);
         FAILS(open(sealed[i], O_WRONLY | O_TRUNC), EPERM);
         FAILS(open(sealed[i], O_WRONLY | O_APPEND | O_CREAT), EPERM);
-        EQUAL(link(sealed[i], "linked"), 0);
-        FAILS(open("linked", O_RDWR), EPERM);
-        EQUAL(unlink("linked"), 0);
+        FAILS(link(sealed[i], "linked"), EPERM);
+        FAILS(unlink(sealed[i]), EPERM);
+        FAILS(rename(sealed[i], "elsewhere"), EPERM);
+        FAILS(rename("/bin/true", sealed[i]), EPERM);
         EQUAL(stat(sealed[i], &after), 0);
+        EQUAL(after.st_ino, before.st_ino);
         EQUAL(after.st_size, before.st_size);
         EQUAL(close(open(sealed[i], O_RDONLY)), 0);
     }
+}
+
+/* So does every directory that leads there, and what is opened by name later.
+ */
+static void grant_sealed_paths(void)
+{
+    static const char *const directories[] = {"/sbin", "/bin", "/etc", "/dev"};
+    static const char *const devices[] = {"/dev/console", "/dev/debug",
+                                          "/dev/null"};
+
+    EQUAL(mkdir("empty"), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+        FAILS(rename(directories[i], "elsewhere"), EPERM);
+        FAILS(rename("empty", directories[i]), EPERM);
+        FAILS(rmdir(directories[i]), EPERM);
+    }
+    EQUAL(rmdir("empty"), 0);
+    for (size_t i = 0; i < ARRAY_SIZE(devices); i++) {
+        FAILS(unlink(devices[i]), EPERM);
+        FAILS(rename(devices[i], "elsewhere"), EPERM);
+        FAILS(rename("/bin/true", devices[i]), EPERM);
+        EQUAL(close(open(devices[i], O_RDWR)), 0);
+    }
+    EQUAL(close(open("/sbin/new", O_WRONLY | O_CREAT)), 0);
+    EQUAL(unlink("/sbin/new"), 0);
 }
 
 /* ---- ports -------------------------------------------------------------- */
@@ -124,6 +152,7 @@ const struct test grant_tests[] = {
     TEST(grant, memory),
     TEST(grant, call),
     TEST(grant, sealed),
+    TEST(grant, sealed_paths),
     TEST(grant, ports),
     TEST_KILLED(grant, in_words, SIGSEGV),
     TEST_KILLED(grant, out_words, SIGSEGV),
