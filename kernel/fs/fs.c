@@ -323,19 +323,38 @@ int fs_stat(struct fs *fs, struct fs_stat *out)
     return r;
 }
 
+/* The server of a stranger, who is in another session, may never reply. */
+static bool is_strangers(const struct fs *fs)
+{
+    return fs->fs_owner != 0 && fs->fs_owner != session_number(session_self());
+}
+
+static int sync_fs(struct fs *fs, struct wait_budget *strangers)
+{
+    int r;
+
+    if (fs->fs_ops->fs_sync == NULL)
+        return 0;
+    if (!is_strangers(fs))
+        return fs->fs_ops->fs_sync(fs, NULL);
+    wait_budget_begin(strangers);
+    r = fs->fs_ops->fs_sync(fs, NULL);
+    wait_budget_end(strangers);
+    return r;
+}
+
 int fs_sync_all(void)
 {
+    struct wait_budget strangers = WAIT_BUDGET_INIT;
     struct inode *root;
     uint32_t last = 0;
     struct fs *fs;
     int first = 0;
 
     while ((fs = fs_next(last, NULL, &root)) != NULL) {
-        int r = 0;
+        int r = sync_fs(fs, &strangers);
 
         last = fs->fs_id;
-        if (fs->fs_ops->fs_sync != NULL)
-            r = fs->fs_ops->fs_sync(fs, NULL);
         inode_put(root);
         if (first == 0)
             first = r;

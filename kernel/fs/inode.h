@@ -353,7 +353,8 @@ struct fs *fs_next(uint32_t after, char *path, struct inode **root);
 int fs_stat(struct fs *fs, struct fs_stat *out);
 
 /* Writes everything to disk, on all file systems. Returns the first error,
- * after all have been tried. May sleep. */
+ * after all have been tried. May sleep; for those that other sessions mounted,
+ * KERNEL_PATIENCE_MS at most, all together. */
 int fs_sync_all(void);
 
 /* Whether the running task, which may be a server, may wait for an inode's file

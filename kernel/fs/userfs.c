@@ -92,7 +92,9 @@ static int send(struct port *port, struct userfs_request *c, bool *received)
  * noticed, for all waiters alike. */
 static int wait_for_successor(struct userfs *u)
 {
+    uint32_t limit = wait_limit_ms();
     uint64_t now = timer_ms();
+    uint32_t left;
     int error;
 
     spin_assert_held(&sched_lock);
@@ -102,9 +104,10 @@ static int wait_for_successor(struct userfs *u)
         u->userfs_lost_ms = now + 1;
     if (now > u->userfs_lost_ms + USERFS_PATIENCE_MS)
         return -EIO;
-    error = wait_queue_block(
-        &u->userfs_waiting, true,
-        (uint32_t)(u->userfs_lost_ms + USERFS_PATIENCE_MS + 1 - now));
+    left = (uint32_t)(u->userfs_lost_ms + USERFS_PATIENCE_MS + 1 - now);
+    if (limit != 0 && limit < left)
+        return wait_queue_block(&u->userfs_waiting, true, limit);
+    error = wait_queue_block(&u->userfs_waiting, true, left);
     return error == -ETIMEDOUT ? 0 : error;
 }
 

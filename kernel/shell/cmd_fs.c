@@ -94,14 +94,18 @@ static bool has_figures(const struct mount_row *r)
     return strcmp(r->row_state, "ok") == 0;
 }
 
-static void look_at_mount(struct fs *fs, struct mount_row *r)
+static void look_at_mount(struct fs *fs, struct mount_row *r,
+                          struct wait_budget *budget)
 {
     bool replies = true;
 
     r->row_fs = fs;
     r->row_userfs = userfs_snapshot(fs, &r->row_server);
-    if (!r->row_userfs || r->row_server.stat_lives)
+    if (!r->row_userfs || r->row_server.stat_lives) {
+        wait_budget_begin(budget);
         replies = fs_stat(fs, &r->row_stat) == 0;
+        wait_budget_end(budget);
+    }
     r->row_userfs = userfs_snapshot(fs, &r->row_server);
     r->row_state = r->row_userfs && !r->row_server.stat_lives ? "dead"
                    : replies                                  ? "ok"
@@ -159,12 +163,13 @@ static void print_mount_json(const struct mount_row *r)
     kprintf("}\n");
 }
 
-static void show_mount(struct fs *fs, char *path, bool json)
+static void show_mount(struct fs *fs, char *path, bool json,
+                       struct wait_budget *budget)
 {
     struct mount_row r = {.row_path = path};
 
     make_printable(path);
-    look_at_mount(fs, &r);
+    look_at_mount(fs, &r, budget);
     if (json)
         print_mount_json(&r);
     else
@@ -174,6 +179,7 @@ static void show_mount(struct fs *fs, char *path, bool json)
 static int cmd_mounts(char **argv)
 {
     static char path[PATH_MAX];
+    struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
     bool json = shell_option('j');
     struct inode *root;
     uint32_t last = 0;
@@ -186,7 +192,7 @@ static int cmd_mounts(char **argv)
                 "STATE");
     while (!shell_interrupted() && (fs = fs_next(last, path, &root)) != NULL) {
         last = fs->fs_id;
-        show_mount(fs, path, json);
+        show_mount(fs, path, json, &budget);
         inode_put(root);
     }
     return 0;

@@ -2,6 +2,7 @@
  * Wait queues, eventcounts, mutexes and condition variables: lists of tasks
  * under sched_lock, so that a test and the wait that follows are one step.
  */
+#include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/panic.h"
@@ -36,6 +37,31 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
 
     enter(q, self);
     return block_in_queue(self, interruptible, timeout_ms);
+}
+
+uint32_t wait_left_ms(void)
+{
+    uint32_t deadline = task_self()->task_deadline;
+    int32_t left = (int32_t)(deadline - (uint32_t)timer_ms());
+
+    return deadline == 0 ? KERNEL_PATIENCE_MS : (uint32_t)MAX(left, 1);
+}
+
+void wait_budget_begin(struct wait_budget *b)
+{
+    uint32_t deadline;
+
+    b->budget_began_ms = (uint32_t)timer_ms();
+    deadline = b->budget_began_ms + b->budget_ms;
+    task_self()->task_deadline = MAX(deadline, 1u);
+}
+
+void wait_budget_end(struct wait_budget *b)
+{
+    uint32_t taken = (uint32_t)timer_ms() - b->budget_began_ms;
+
+    b->budget_ms -= MIN(b->budget_ms, taken);
+    task_self()->task_deadline = 0;
 }
 
 int wait_queue_block_killable(struct wait_queue *q)

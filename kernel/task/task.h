@@ -114,11 +114,13 @@ struct task {
     char task_name[TASK_NAME_MAX + 1];
     /* Its own; other tasks may not use them while it runs. */
     struct space *task_space;     /* NULL for kernel tasks */
-    bool task_program;            /* runs or ran a program; not a kernel task */
     struct session *task_session; /* charged for it; NULL: outside */
     struct handle_table *task_handles;
     struct inode *task_cwd;
+    bool task_program;        /* runs or ran a program; not a kernel task */
     bool task_privileged;     /* may take a grant or replace the name server */
+    uint32_t task_deadline;   /* of its waits for programs, low half of
+                                 timer_ms(); 0: none (wait_budget_begin) */
     struct grant *task_grant; /* taken (kernel/task/grant.h), or NULL */
     const struct grant *task_ports; /* the same if it has ports in force */
     struct task_ipc task_ipc;

@@ -86,6 +86,11 @@ def inodes(machine):
                 if r.get("cache") == "inode")
 
 
+def uptime(machine):
+    """Seconds since the machine began."""
+    return float(machine.command("run cat /proc/uptime"))
+
+
 def serve(machine, command):
     """Starts a server in the background and waits until it is mounted."""
     machine.command(f"run -b {command}")
@@ -199,6 +204,24 @@ def test_a_server_on_bin_does_not_stop_the_shell(boot, workshop):
     assert machine.command("umount -f /bin") == ""
     assert "/bin" not in mounts(machine)
     assert "cat" in machine.command("run ls /bin")
+    assert "every invariant holds" in machine.command("verify")
+
+
+def test_silent_servers_share_one_deadline(boot, workshop):
+    """What visits all of a stranger's mounts waits five seconds, however many
+    of them do not reply: `mounts`, and `sync` of a program outside."""
+    machine = boot(image=workshop, counted=True)
+    machine.prompt()
+    for name in "abc":
+        machine.command(f"run mkdir /tmp/{name}")
+        serve(machine, f"mounttest -s /tmp/{name}")
+        machine.command(f"run -b cat /tmp/{name}/f")
+    machine.command("run sleep 0.1")
+    for command, silent in (("mounts", " silent\n"),
+                            ("run -p sync", "sync: input/output error\n")):
+        began = uptime(machine)
+        assert silent in machine.command(command)
+        assert 5 <= uptime(machine) - began < 6
     assert "every invariant holds" in machine.command("verify")
 
 
