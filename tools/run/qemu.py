@@ -40,6 +40,8 @@ QEMU = os.environ.get("QEMU", "qemu-system-i386")
 LOOK_EVERY = 0.5
 LOOK_FOR_EVENT = 0.002
 
+KEYBOARD_FULL = 1  # in the status of the PS/2 controller: output to be read
+
 # How often Machine.until() asks.
 TRIES = 3000
 
@@ -637,10 +639,26 @@ class Machine:
         several joined by "-" ("shift-a")."""
         for chord in chords:
             names = chord.split("-")
-            self.qmp.execute("send-key", keys=[
-                {"type": "qcode", "data": name} for name in names],
-                **{"hold-time": 20})
-            time.sleep(0.15)  # the key must be up again before the next
+            for name in names:
+                self._move_key(name, True)
+            for name in reversed(names):
+                self._move_key(name, False)
+
+    def _move_key(self, name, down):
+        """Presses or releases a key, and waits until the kernel has read that
+        from the keyboard's controller, which holds few bytes."""
+        key = {"down": down, "key": {"type": "qcode", "data": name}}
+        self.qmp.execute("input-send-event",
+                         events=[{"type": "key", "data": key}])
+        watchdog.poll(self._has_read_keyboard)
+
+    def _has_read_keyboard(self):
+        """Whether the controller's status says that its output is empty. Reads
+        serial output meanwhile, so that the machine does not wait."""
+        self.receive(0)
+        answer = self.qmp.execute("human-monitor-command",
+                                  **{"command-line": "i /b 0x64"})
+        return not int(answer.split("=")[1], 16) & KEYBOARD_FULL
 
 
 def plain(text):
