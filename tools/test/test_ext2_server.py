@@ -130,6 +130,46 @@ def test_unmounted_it_is_clean(machine):
     assert disk.read(machine.images[0], "/deep/er/big") == BIG
 
 
+# ---- disks that are full or bad ---------------------------------------------
+
+@pytest.fixture(scope="module")
+def full(kernel, shared_path):
+    """A machine with a disk that has no free block."""
+    disk.make(shared_path / "full.img", 1)
+    with qemu.Machine(kernel, disks=[shared_path / "full.img"]) as m:
+        drive(m)
+        m.command("run mkdir /disk")
+        serve(m)
+        assert "cat: standard output: no space left" in \
+            sh(m, "cat /dev/zero > /disk/full")
+        yield m
+
+
+@pytest.mark.parametrize("line", [
+    "cat /etc/motd", "df", "echo one", "file /", "find /bin",
+    "grep Slate /etc/motd", "grep -c Slate /etc/motd", "head -1 /etc/motd",
+    "kmastat", "ls /", "ls -l /", "mount", "sort /etc/motd", "stat /", "uptime",
+    "walk /bin", "wc /etc/motd", "export", "help", "pwd", "pwd | cat",
+    "pwd || true;sort /etc/servers"])
+def test_output_that_a_full_disk_refuses(full, line):
+    """Each program says it, and fails, so that `&&` runs nothing; and so do the
+    commands of the shell itself."""
+    program = line.split(";")[-1].split("|")[-1].split()[0]
+    who = f"sh: {program}" if program in ("export", "help", "pwd") else program
+    said = sh(full, f"{line} > /disk/out && echo ON")
+    assert said.splitlines()[-2] == f"{who}: standard output: no space left"
+    assert said.splitlines()[-1] == \
+        f"sh: exit code {2 if program == 'grep' else 1}"
+    assert "ON" not in said
+    assert sh(full, "wc -c < /disk/out") == "       0\n"
+
+
+def test_the_shell_forgets_an_error_of_its_output(full):
+    assert sh(full, "pwd > /disk/out; pwd && echo 1 | cat") == \
+        "sh: pwd: standard output: no space left\n/\n1\n"
+    assert sh(full, "find / | head -1 && ls / | true && echo 2") == "/\n2\n"
+
+
 def test_system_calls_do_on_a_disk_what_they_do_in_memory(boot, workshop,
                                                           tmp_path):
     """The tests of files work in /tmp."""

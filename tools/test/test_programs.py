@@ -344,6 +344,16 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
 
 
 def test_a_stopped_machine_starts_nothing(boot):
+@pytest.mark.parametrize("line, status", [("sort", 1), ("grep x", 2)])
+def test_a_line_that_memory_cannot_hold_is_no_end(boot, line, status):
+    machine = boot(memory=memory(16), counted=True)
+    machine.prompt()
+    program = line.split()[0]
+    assert machine.command(f"run {line} /dev/zero") == \
+        f"{program}: /dev/zero: out of memory\n" \
+        f"{program}: exit code {status}\n"
+
+
     machine = boot()
     machine.prompt()
     pid = machine.command("run -b sleep 1000").split()[-1]

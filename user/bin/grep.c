@@ -62,6 +62,7 @@ static bool search(FILE *f, const char *name)
 
 int main(int argc, char **argv)
 {
+    bool good;
     int letter;
 
     while ((letter = getopt(argc, argv, "cinv")) != -1) {
@@ -76,7 +77,9 @@ int main(int argc, char **argv)
         usage("[-cinv] PATTERN [FILE...]");
     pattern = argv[optind++];
     named = argc - optind > 1;
-    if (!for_each_file(argv + optind, search))
+    good = for_each_file(argv + optind, search);
+    fflush(stdout);
+    if (!good || ferror(stdout))
         return 2;
     return found ? 0 : 1;
 }

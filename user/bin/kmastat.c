@@ -3,33 +3,20 @@
  * command prints them (/proc/caches), or with all columns and caches
  * (/proc/kmastat). With NAME only lines that contain it, and the header.
  */
+#include "user/lib/copy.h"
 #include "user/lib/err.h"
-#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
-int main(int argc, char **argv)
-{
-    const char *path = "/proc/caches";
-    const char *name;
-    bool found;
-    char line[160];
-    FILE *f;
-    int c;
+static const char *name;
+static bool found;
 
-    while ((c = getopt(argc, argv, "w")) != -1) {
-        if (c != 'w')
-            usage("[-w] [NAME]");
-        path = "/proc/kmastat";
-    }
-    if (argc - optind > 1)
-        usage("[-w] [NAME]");
-    name = argv[optind];
-    found = name == NULL;
-    f = fopen(path, "r");
-    if (f == NULL)
-        err(1, "%s", path);
+static bool print_lines(FILE *f, const char *path)
+{
+    char line[160];
+
+    (void)path;
     for (bool header = true; fgets(line, sizeof(line), f); header = false) {
         bool match = name == NULL || strstr(line, name) != NULL;
 
@@ -37,6 +24,25 @@ int main(int argc, char **argv)
         if (match || header)
             fputs(line, stdout);
     }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    char *paths[] = {"/proc/caches", NULL};
+    int c;
+
+    while ((c = getopt(argc, argv, "w")) != -1) {
+        if (c != 'w')
+            usage("[-w] [NAME]");
+        paths[0] = "/proc/kmastat";
+    }
+    if (argc - optind > 1)
+        usage("[-w] [NAME]");
+    name = argv[optind];
+    found = name == NULL;
+    if (!for_each_file(paths, print_lines))
+        return 1;
     if (!found)
         errx(1, "no cache matches %s", name);
     return 0;

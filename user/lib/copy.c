@@ -37,7 +37,8 @@ bool copy_file(const char *path)
 
 static bool one_file(const char *path, bool (*each)(FILE *f, const char *name))
 {
-    FILE *f = fopen(path, "r");
+    bool standard = strcmp(path, "-") == 0;
+    FILE *f = standard ? stdin : fopen(path, "r");
     bool good;
 
     if (f == NULL) {
@@ -45,11 +46,13 @@ static bool one_file(const char *path, bool (*each)(FILE *f, const char *name))
         return false;
     }
     good = each(f, path);
-    if (ferror(f)) {
+    errno = ferror(f);
+    if (errno != 0) {
         warn("%s", path);
         good = false;
     }
-    fclose(f);
+    if (!standard)
+        fclose(f);
     return good;
 }
 
@@ -58,12 +61,8 @@ bool for_each_file(char *const paths[], bool (*each)(FILE *f, const char *name))
     bool good = true;
 
     if (paths[0] == NULL)
-        return each(stdin, "-");
-    for (; *paths != NULL; paths++) {
-        if (strcmp(*paths, "-") == 0)
-            good &= each(stdin, "-");
-        else
-            good &= one_file(*paths, each);
-    }
+        return one_file("-", each);
+    for (; *paths != NULL; paths++)
+        good &= one_file(*paths, each);
     return good;
 }

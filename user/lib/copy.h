@@ -13,7 +13,8 @@ bool copy_file(const char *path);
 /*
  * Calls `each` for every file in `paths`, which NULL ends, opened for reading;
  * for the standard input (named "-") if there is none. Reports files that
- * cannot be opened. False if there was one, or if `each` returned false.
+ * cannot be opened, and those whose ferror() is not 0 after `each`. False if
+ * there was one, or if `each` returned false.
  */
 bool for_each_file(char *const paths[],
                    bool (*each)(FILE *f, const char *name));

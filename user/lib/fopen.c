@@ -111,8 +111,10 @@ ssize_t getline(char **line, size_t *size, FILE *f)
     if (*line == NULL)
         *size = 0;
     while (c != '\n' && (c = fgetc(f)) != EOF) {
-        if (!make_room(line, size, n + 2))
+        if (!make_room(line, size, n + 2)) {
+            stdio_failed(f);
             return -1;
+        }
         (*line)[n++] = (char)c;
     }
     if (n == 0)

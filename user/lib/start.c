@@ -19,7 +19,7 @@ int main(int argc, char **argv, char **envp);
 void start(int argc, char **argv, char **envp) __attribute__((noreturn));
 
 __attribute__((weak)) void atexit_run(void);
-__attribute__((weak)) void stdio_flush(void);
+__attribute__((weak)) int stdio_end(int status);
 
 void start(int argc, char **argv, char **envp)
 {
@@ -33,7 +33,7 @@ void exit(int status)
 {
     if (atexit_run != NULL)
         atexit_run();
-    if (stdio_flush != NULL)
-        stdio_flush();
+    if (stdio_end != NULL)
+        status = stdio_end(status);
     _exit(status);
 }

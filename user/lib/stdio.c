@@ -3,8 +3,8 @@
  *
  * All output passes through fwrite, all input through fill.
  */
-#include "user/lib/stdio.h"
 #include "user/lib/stdio_impl.h"
+#include "user/lib/err.h"
 #include "user/lib/string.h"
 
 static char input_buf[BUFSIZ];
@@ -43,12 +43,19 @@ int feof(const FILE *f)
 
 int ferror(const FILE *f)
 {
-    return (f->file_flags & STREAM_ERROR) != 0;
+    return f->file_error;
 }
 
 void clearerr(FILE *f)
 {
-    f->file_flags &= ~(STREAM_EOF | STREAM_ERROR);
+    f->file_flags &= ~STREAM_EOF;
+    f->file_error = 0;
+}
+
+void stdio_failed(FILE *f)
+{
+    if (f->file_error == 0)
+        f->file_error = errno;
 }
 
 /* ---- writing ------------------------------------------------------------ */
@@ -59,7 +66,7 @@ static int put(FILE *f, const char *s, size_t n)
         return 0;
     if (errno == EPIPE && f == &output)
         _exit(1);
-    f->file_flags |= STREAM_ERROR;
+    stdio_failed(f);
     return EOF;
 }
 
@@ -85,9 +92,14 @@ int fflush(FILE *f)
     return result;
 }
 
-void stdio_flush(void)
+int stdio_end(int status)
 {
     fflush(NULL);
+    if (output.file_error == 0)
+        return status;
+    errno = output.file_error;
+    warn("standard output");
+    return status != 0 ? status : 1;
 }
 
 /* Prepares a stream for writing. False if it is not writable. */
@@ -97,7 +109,7 @@ static bool begin_writing(FILE *f)
         return true;
     if ((f->file_flags & STREAM_WRITE) == 0) {
         errno = EBADF;
-        f->file_flags |= STREAM_ERROR;
+        stdio_failed(f);
         return false;
     }
     if (f->file_pos < f->file_end) /* seek back to what was consumed */
@@ -182,7 +194,7 @@ static __attribute__((noinline)) int put_long(FILE *f, size_t n,
 
     if (n > FORMAT_MAX) {
         errno = E2BIG;
-        f->file_flags |= STREAM_ERROR;
+        stdio_failed(f);
         return EOF;
     }
     text = __builtin_alloca(n + 1);
@@ -245,7 +257,7 @@ static bool begin_reading(FILE *f)
 {
     if ((f->file_flags & STREAM_READ) == 0) {
         errno = EBADF;
-        f->file_flags |= STREAM_ERROR;
+        stdio_failed(f);
         return false;
     }
     if ((f->file_flags & STREAM_WRITING) && flush(f) != 0)
@@ -265,10 +277,12 @@ static bool fill(FILE *f)
         return false;
     f->file_pos = f->file_end = 1; /* room for an ungetc */
     n = read(f->file_handle, f->file_buf + 1, BUFSIZ - 1);
-    if (n <= 0) {
-        f->file_flags |= n == 0 ? STREAM_EOF : STREAM_ERROR;
+    if (n < 0)
+        stdio_failed(f);
+    if (n == 0)
+        f->file_flags |= STREAM_EOF;
+    if (n <= 0)
         return false;
-    }
     f->file_end += (size_t)n;
     return true;
 }

@@ -6,7 +6,8 @@
  * console, else when its buffer is full; stderr at once.
  *
  * A program whose stdout has no reader any more (EPIPE) exits silently with
- * status 1, as `find / | head` needs. write() does not do that.
+ * status 1, as `find / | head` needs. write() does not do that. If stdout could
+ * not be written for another reason, exit() prints it, and the status is not 0.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ int fclose(FILE *f); /* flushes; 0 or EOF; frees the FILE in any case */
 int fflush(FILE *f); /* NULL: all of them */
 int fileno(const FILE *f);
 int feof(const FILE *f);
-int ferror(const FILE *f);
+int ferror(const FILE *f); /* errno of the first failure, 0: none */
 void clearerr(FILE *f);
 
 size_t fread(void *buf, size_t size, size_t n, FILE *f);
@@ -52,7 +53,7 @@ int putchar(int c);
 
 /* Reads a line of any length, with its newline, into *line, memory of malloc
  * that grows (NULL and 0 at first; free it at the end). Returns the length, or
- * -1 at the end of the file or without memory. */
+ * -1 at the end of the file, or if ferror(f): without memory too. */
 ssize_t getline(char **line, size_t *size, FILE *f);
 
 /* Conversions as in kernel/lib/printf.h. One call prints at most 64 KiB; more

@@ -6,14 +6,13 @@
 
 #include "user/lib/stdio.h"
 
-#define STREAM_READ    1u   /* may be read */
-#define STREAM_WRITE   2u   /* may be written */
-#define STREAM_EOF     4u   /* end of file was reached */
-#define STREAM_ERROR   8u   /* a read or write failed */
-#define STREAM_LINE    16u  /* written at the end of each line */
-#define STREAM_NOW     32u  /* written at once */
-#define STREAM_WRITING 64u  /* the buffer holds output */
-#define STREAM_UNSURE  128u /* STREAM_LINE is not determined yet */
+#define STREAM_READ    1u  /* may be read */
+#define STREAM_WRITE   2u  /* may be written */
+#define STREAM_EOF     4u  /* end of file was reached */
+#define STREAM_LINE    8u  /* written at the end of each line */
+#define STREAM_NOW     16u /* written at once */
+#define STREAM_WRITING 32u /* the buffer holds output */
+#define STREAM_UNSURE  64u /* STREAM_LINE is not determined yet */
 
 /*
  * The buffer, while reading and while writing:
@@ -24,6 +23,7 @@
 struct file {
     int file_handle;
     uint32_t file_flags;
+    int file_error; /* errno of the first read or write that failed, or 0 */
     char *file_buf; /* BUFSIZ bytes */
     size_t file_pos;
     size_t file_end;
@@ -33,5 +33,9 @@ struct file {
 /* Streams of fopen, for fflush(NULL). */
 extern FILE *stdio_opened;
 
-/* Called by exit(). */
-void stdio_flush(void);
+/* Notes errno as the stream's error, unless it has one. */
+void stdio_failed(FILE *f);
+
+/* Called by exit(): flushes all streams. Returns the status to exit with: if
+ * standard output could not be written, 1 after a message instead of 0. */
+int stdio_end(int status);

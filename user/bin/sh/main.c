@@ -13,7 +13,8 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-#define PROMPT "$ "
+#define PROMPT      "$ "
+#define READ_FAILED 128 /* the status, as in POSIX */
 
 struct shell shell = {.shell_name = "sh"};
 
@@ -21,6 +22,7 @@ struct shell shell = {.shell_name = "sh"};
 struct input {
     const char *input_name; /* NULL: handle 0 */
     int input_handle;
+    int input_error; /* errno of the read that failed, or 0 */
     unsigned input_line;
     size_t input_step; /* bytes per read */
     size_t input_pos;
@@ -30,12 +32,14 @@ struct input {
 
 /* ---- reading ------------------------------------------------------------ */
 
-/* The next byte, or -1 at the end. */
+/* The next byte, or -1 at the end, or after an error. */
 static int next_byte(struct input *in)
 {
     if (in->input_pos == in->input_end) {
         ssize_t n = read(in->input_handle, in->input_buf, in->input_step);
 
+        if (n < 0)
+            in->input_error = errno;
         if (n <= 0)
             return -1;
         in->input_pos = 0;
@@ -45,7 +49,8 @@ static int next_byte(struct input *in)
 }
 
 /* Reads a line without its newline. Returns its length, LINE_MAX_BYTES if it is
- * too long, -1 at the end. */
+ * too long, -1 at the end, or if it could not be read to its end: half of it
+ * may be another command. */
 static int read_line(struct input *in, char *line)
 {
     int n = 0;
@@ -61,7 +66,7 @@ static int read_line(struct input *in, char *line)
     }
     if (n < LINE_MAX_BYTES)
         line[n] = 0;
-    return n;
+    return in->input_error == 0 ? n : -1;
 }
 
 /* ---- running ------------------------------------------------------------ */
@@ -70,13 +75,12 @@ static int read_line(struct input *in, char *line)
 static void run_input(struct input *in)
 {
     static char line[LINE_MAX_BYTES];
+    const char *name = in->input_name != NULL ? in->input_name : "input";
     char where[64];
     int n;
 
     while (!shell.shell_exit && (n = read_line(in, line)) >= 0) {
-        snprintf(where, sizeof(where), "%s:%u",
-                 in->input_name != NULL ? in->input_name : "input",
-                 in->input_line);
+        snprintf(where, sizeof(where), "%s:%u", name, in->input_line);
         if (n == LINE_MAX_BYTES) {
             shell.shell_status = complain(2, "%s: the line is too long", where);
             break;
@@ -84,6 +88,9 @@ static void run_input(struct input *in)
         if (!run_line(line, where))
             break;
     }
+    if (in->input_error != 0)
+        shell.shell_status =
+            complain(READ_FAILED, "%s: %s", name, strerror(in->input_error));
 }
 
 static void run_file(const char *name)

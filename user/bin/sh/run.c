@@ -146,8 +146,14 @@ static int run_builtin(const struct simple *s)
 {
     const struct builtin *b = builtin_find(s->simple_argv[0]);
     int status = b->builtin_run(s->simple_argc, s->simple_argv);
+    int error;
 
     fflush(stdout);
+    error = ferror(stdout);
+    clearerr(stdout);
+    if (error != 0)
+        status = complain(1, "%s: standard output: %s", b->builtin_name,
+                          strerror(error));
     return status;
 }
 

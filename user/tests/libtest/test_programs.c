@@ -133,6 +133,19 @@ CASE(head,
      {"head -n1 a a", "==> a <==\na\n==> a <==\na\n", 0},
      {"head -n x a", "head: x is not a number of lines\n", 2})
 
+/* A directory can be opened, but not read as a file. */
+CASE(input_errors,
+     {"cat < /bin", "cat: -: is a directory\n", 1},
+     {"wc -l < /bin", "wc: -: is a directory\n       0\n", 1},
+     {"echo a | wc -l - /bin", "wc: /bin: is a directory\n"
+      "       1\n       0 /bin\n       1 total\n", 1},
+     {"sort < /bin", "sort: -: is a directory\n", 1},
+     {"sort - /dev/null < /bin", "sort: -: is a directory\n", 1},
+     {"head < /bin", "head: -: is a directory\n", 1},
+     {"grep x < /bin", "grep: -: is a directory\n", 2},
+     {"sh /bin && echo ON", "sh: /bin: is a directory\n", 128},
+     {"sh < /bin && echo ON", "sh: input: is a directory\n", 128})
+
 CASE(sort,
      {"echo 10 > a; echo 9 >> a; echo -3 >> a; echo x >> a; sort a",
       "-3\n10\n9\nx\n", 0},
@@ -242,6 +255,7 @@ const struct test program_tests[] = {
     {"programs.grep", grep},
     {"programs.wc", wc},
     {"programs.head", head},
+    {"programs.input_errors", input_errors},
     {"programs.sort", sort},
     {"programs.directories", directories},
     {"programs.names", names},
