@@ -132,6 +132,62 @@ def test_unmounted_it_is_clean(machine):
 
 # ---- disks that are full or bad ---------------------------------------------
 
+def bad_disk(boot, path):
+    """A machine with 120 files in the folder /disk/d, which has two blocks, and
+    a script of two; the second blocks of both are bad."""
+    source = path / "source"
+    (source / "d").mkdir(parents=True)
+    for i in range(120):
+        (source / "d" / f"file-{i:03}").write_text(f"{i}\n")
+    (source / "script").write_text("echo begun\n#".ljust(1020) +
+                                   "\necho whole\n")
+    disk.make(path / "disk.img", 2, source, block=1024)
+    bad = [disk.debugfs(path / "disk.img", f"bmap {name} 1").split()[-1]
+           for name in ("/d", "/script")]
+    m = boot(disks=[qemu.failing_disk(path / "disk.img", *(
+        {"event": "read_aio", "sector": int(block) * 2 + half, "errno": 5}
+        for block in bad for half in (0, 1)))])
+    drive(m)
+    m.command("run mkdir /disk")
+    serve(m)
+    return m
+
+
+def test_what_cannot_be_read_is_no_end(boot, tmp_path):
+    """Programs that read a directory or a file whose second half is bad do what
+    they can, say so once, and fail. The shell runs no command on some of the
+    matches, and no half of a line; its Tab does not take a name that it knows
+    for the only one."""
+    m = bad_disk(boot, tmp_path)
+    error = "input/output error\n"
+    said = m.command("run ls /disk/d")
+    known = sorted(re.findall(r"file-\d+", said))
+    assert len(known) == 62, said  # all that the first block holds
+    assert f"ls: /disk/d: {error}" in said and "exit code 1" in said
+    said = m.command("run find /disk/d")
+    assert said.count("/file-") == len(known) and \
+        f"find: /disk/d: {error}" in said and "exit code 1" in said, said
+    said = m.command("run walk /disk/d")
+    assert f"walk: /disk/d: {error}" in said and " 1 failures" in said, said
+    assert "exit code 1" in said
+    assert sh(m, "cp /disk/d/* /tmp && echo ON") == \
+        f"sh: /disk/d/*: {error}sh: exit code 1\n"
+    assert sh(m, "ls /tmp; echo /disk/x*") == "/disk/x*\n"
+    assert sh(m, "PATH=/disk/d; absent") == \
+        f"sh: absent: {error}sh: exit code 126\n"
+    assert sh(m, "sh /disk/script && echo ON") == \
+        f"begun\nsh: /disk/script: {error}sh: exit code 128\n"
+    m.send("sh\r")
+    m.settle("program")
+    m.send(f"echo /disk/d/{known[0]}\tX\r")
+    assert f"\n/disk/d/{known[0]}X" in qemu.plain(m.settle("program"))
+    m.send("exit\r")
+    m.prompt()
+    assert m.command("run rm -r /disk/d") == \
+        f"rm: /disk/d: {error}rm: exit code 1\n"
+    assert "file-" not in m.command("run ls /disk/d")
+
+
 @pytest.fixture(scope="module")
 def full(kernel, shared_path):
     """A machine with a disk that has no free block."""

@@ -26,6 +26,12 @@ static void consider(uint8_t type)
     putchar('\n');
 }
 
+static bool failed(void)
+{
+    warn("%s", path);
+    return false;
+}
+
 static bool walk(uint8_t type);
 
 /* Visits the entries of the open directory `d` at `path`. */
@@ -35,18 +41,16 @@ static bool walk_entries(DIR *d)
     struct dirent *e;
     bool good = true;
 
-    for (errno = 0; (e = readdir(d)) != NULL; errno = 0) {
+    while ((e = readdir(d)) != NULL) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
-        if (!path_join(path, sizeof(path), path, e->d_name))
-            break;
-        good &= walk(e->d_type);
+        if (path_join(path, sizeof(path), path, e->d_name))
+            good &= walk(e->d_type);
+        else
+            good = failed();
         path[length] = 0;
     }
-    if (errno == 0)
-        return good;
-    warn("%s", path);
-    return false;
+    return good;
 }
 
 static bool walk(uint8_t type)
@@ -58,13 +62,10 @@ static bool walk(uint8_t type)
     if (type != FILE_DIRECTORY)
         return true;
     d = opendir(path);
-    if (d == NULL) {
-        warn("%s", path);
-        return false;
-    }
+    if (d == NULL)
+        return failed();
     good = walk_entries(d);
-    closedir(d);
-    return good;
+    return closedir(d) == 0 ? good : failed();
 }
 
 static bool walk_from(const char *start)

@@ -130,7 +130,7 @@ static bool list_directory(const char *path)
     struct listing l = {0};
     DIR *d = opendir(path);
     struct dirent *e;
-    bool good;
+    bool good = true;
 
     if (d == NULL) {
         warn("%s", path);
@@ -139,9 +139,12 @@ static bool list_directory(const char *path)
     while ((e = readdir(d)) != NULL)
         if (show_all || e->d_name[0] != '.')
             add(&l, e->d_name, e->d_type);
-    closedir(d);
+    if (closedir(d) < 0) {
+        warn("%s", path);
+        good = false;
+    }
     qsort(l.list_entry, l.list_used, sizeof(l.list_entry[0]), by_name);
-    good = print_listing(path, &l);
+    good &= print_listing(path, &l);
     forget(&l);
     return good;
 }

@@ -20,22 +20,20 @@ static bool failed(const char *path)
 
 static bool remove_path(const char *path);
 
-/* The first entry of a directory other than "." and ".."; false: none, or an
- * error was reported. */
+/* Copies the name of the first entry of a directory other than "." and "..":
+ * "" if there is none. False and errno if the directory cannot be read. */
 static bool first_entry(const char *path, char *name)
 {
     DIR *d = opendir(path);
     struct dirent *e;
 
     if (d == NULL)
-        return failed(path) && false;
+        return false;
     while ((e = readdir(d)) != NULL)
         if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
             break;
-    if (e != NULL)
-        strlcpy(name, e->d_name, NAME_MAX + 1);
-    closedir(d);
-    return e != NULL;
+    strlcpy(name, e != NULL ? e->d_name : "", NAME_MAX + 1);
+    return closedir(d) == 0;
 }
 
 /* Always removes the first entry, because the directory changes meanwhile. */
@@ -44,13 +42,16 @@ static bool remove_directory(const char *path)
     char name[NAME_MAX + 1];
     char inside[PATH_MAX];
 
-    while (first_entry(path, name)) {
+    for (;;) {
+        if (!first_entry(path, name))
+            return failed(path);
+        if (name[0] == 0)
+            return rmdir(path) == 0 || failed(path);
         if (!path_join(inside, sizeof(inside), path, name))
             return failed(path);
         if (!remove_path(inside))
             return false;
     }
-    return rmdir(path) == 0 || failed(path);
 }
 
 static bool remove_path(const char *path)

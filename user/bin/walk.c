@@ -20,19 +20,24 @@ struct counts {
     uint64_t bytes;
 };
 
-static void walk_directory(struct counts *c, size_t length);
+static void failed(struct counts *c)
+{
+    warn("%s", path);
+    c->failures++;
+}
 
-/* Visits the path, which has `length` characters. */
-static void walk(struct counts *c, size_t length)
+static void walk_directory(struct counts *c);
+
+/* Visits the path. */
+static void walk(struct counts *c)
 {
     struct stat st;
 
     if (stat(path, &st) < 0) {
-        warn("%s", path);
-        c->failures++;
+        failed(c);
     } else if (st.st_type == FILE_DIRECTORY) {
         c->directories++;
-        walk_directory(c, length);
+        walk_directory(c);
     } else if (st.st_type == FILE_REGULAR) {
         c->files++;
         c->bytes += st.st_size;
@@ -46,28 +51,27 @@ static bool is_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-static void walk_directory(struct counts *c, size_t length)
+static void walk_directory(struct counts *c)
 {
+    size_t length = strlen(path);
     DIR *d = opendir(path);
     const struct dirent *entry;
 
     if (d == NULL) {
-        warn("%s", path);
-        c->failures++;
+        failed(c);
         return;
     }
-    if (path[length - 1] != '/')
-        path[length++] = '/';
     while ((entry = readdir(d)) != NULL) {
-        size_t n = entry->d_namlen;
-
-        if (is_dots(entry->d_name) || length + n + 2 > sizeof(path))
+        if (is_dots(entry->d_name))
             continue;
-        memcpy(path + length, entry->d_name, n + 1);
-        walk(c, length + n);
+        if (path_join(path, sizeof(path), path, entry->d_name))
+            walk(c);
+        else
+            failed(c);
+        path[length] = 0;
     }
-    path[length] = 0;
-    closedir(d);
+    if (closedir(d) < 0)
+        failed(c);
 }
 
 int main(int argc, char **argv)
@@ -89,7 +93,7 @@ int main(int argc, char **argv)
     for (uint32_t i = 0; i < rounds; i++) {
         c = (struct counts){0};
         strlcpy(path, from, sizeof(path));
-        walk(&c, strlen(path));
+        walk(&c);
     }
     printf("walk: %u files, %u directories, %u others, %llu KiB, %u failures; "
            "%u times in %u ms\n",

@@ -7,6 +7,7 @@
 
 struct dir {
     int dir_handle;
+    int dir_error;     /* errno of a readdir that failed, or 0 */
     uint32_t dir_next; /* of the next entry: its offset in dir_buf */
     uint32_t dir_end;
     uint8_t dir_buf[1000] __attribute__((aligned(4)));
@@ -19,6 +20,7 @@ DIR *opendir(const char *path)
     if (d == NULL)
         return NULL;
     d->dir_handle = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    d->dir_error = 0;
     d->dir_next = d->dir_end = 0;
     if (d->dir_handle >= 0)
         return d;
@@ -33,6 +35,8 @@ struct dirent *readdir(DIR *d)
     if (d->dir_next == d->dir_end) {
         ssize_t n = getdents(d->dir_handle, d->dir_buf, sizeof(d->dir_buf));
 
+        if (n < 0)
+            d->dir_error = errno;
         if (n <= 0)
             return NULL;
         d->dir_next = 0;
@@ -45,8 +49,12 @@ struct dirent *readdir(DIR *d)
 
 int closedir(DIR *d)
 {
+    int error = d->dir_error;
     int result = close(d->dir_handle);
 
     free(d);
-    return result;
+    if (error == 0)
+        return result;
+    errno = error;
+    return -1;
 }

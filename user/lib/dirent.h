@@ -14,4 +14,6 @@ DIR *opendir(const char *path);
  * NULL at the end, or on an error with errno set. */
 struct dirent *readdir(DIR *d);
 
+/* 0, or -1 and errno: also if a readdir failed, so that a program which checks
+ * this knows that it has seen all entries. */
 int closedir(DIR *d);

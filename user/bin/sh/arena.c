@@ -18,8 +18,10 @@ void *arena_alloc(size_t size)
     void *p = arena + used;
 
     size = ROUND_UP(size, 8u);
-    if (size > ARENA_SIZE - used)
+    if (size > ARENA_SIZE - used) {
+        errno = E2BIG;
         return NULL;
+    }
     used += size;
     return p;
 }
@@ -60,7 +62,9 @@ char *arena_finish(void)
     char *text = arena + used;
     bool lost = !arena_put(0) || full;
 
-    if (!lost)
+    if (lost)
+        errno = E2BIG;
+    else
         used += ROUND_UP(built, 8u);
     built = 0;
     full = false;

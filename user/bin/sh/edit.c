@@ -34,11 +34,22 @@ static bool is_meant(const struct dirent *entry, enum names which)
     return which != NAMES_PLACES || entry->d_type == FILE_DIRECTORY;
 }
 
+/* Whether a directory can be read to its end. Where only some names are known,
+ * one of several that match may seem to be the only one. */
+static bool is_whole(const char *directory)
+{
+    DIR *d = opendir(directory);
+
+    while (d != NULL && readdir(d) != NULL)
+        continue;
+    return d != NULL && closedir(d) == 0;
+}
+
 /* Adds the names in a directory, each after `prefix`. Directories get a '/'. */
 static void add_names(const char *directory, const char *prefix,
                       enum names which, line_add_t *add, void *arg)
 {
-    DIR *d = opendir(directory);
+    DIR *d = is_whole(directory) ? opendir(directory) : NULL;
     const struct dirent *entry;
     char word[LINE_MAX + 1];
 

@@ -15,7 +15,7 @@ struct expander {
     bool ex_split;  /* at blanks; patterns are active */
     bool ex_open;   /* a field has begun, if only with "" */
     bool ex_active; /* it has an active `*` or `?` */
-    bool ex_full;
+    bool ex_failed; /* after a message */
 };
 
 bool fields_add(struct fields *f, const char *text)
@@ -53,25 +53,32 @@ static void put(struct expander *e, char c)
     arena_put(c);
 }
 
+/* Reports the first failure: errno, of the pattern. */
+static void failed(struct expander *e, const char *pattern)
+{
+    if (!e->ex_failed && errno == E2BIG)
+        complain(1, "the arguments are too long");
+    else if (!e->ex_failed)
+        complain(1, "%s: %s", pattern, strerror(errno));
+    e->ex_failed = true;
+}
+
 /* Ends the field. */
 static void close_field(struct expander *e)
 {
     char *text;
+    int found;
 
     if (!e->ex_open)
         return;
     text = arena_finish();
-    if (text == NULL) {
-        e->ex_full = true;
-    } else {
-        int found = e->ex_active ? glob(text, &e->ex_fields) : 0;
-
-        if (found == 0) {
-            glob_plain(text);
-            found = fields_add(&e->ex_fields, text) ? 1 : -1;
-        }
-        e->ex_full |= found < 0;
+    found = text == NULL ? -1 : e->ex_active ? glob(text, &e->ex_fields) : 0;
+    if (found == 0) {
+        glob_plain(text);
+        found = fields_add(&e->ex_fields, text) ? 1 : -1;
     }
+    if (found < 0)
+        failed(e, text);
     e->ex_open = false;
     e->ex_active = false;
 }
@@ -190,10 +197,10 @@ char **expand_words(const struct word *words, int *argc)
     }
     *argc = e.ex_fields.fields_count;
     argv = arena_alloc(((size_t)*argc + 1) * sizeof(*argv));
-    if (e.ex_full || argv == NULL) {
-        complain(1, "the arguments are too long");
+    if (argv == NULL)
+        failed(&e, NULL);
+    if (e.ex_failed)
         return NULL;
-    }
     for (int i = 0; i < *argc; i++, first = first->field_next)
         argv[i] = (char *)first->field_text;
     argv[*argc] = NULL;

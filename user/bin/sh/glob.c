@@ -15,7 +15,8 @@ static char path[PATH_MAX];
 
 struct glob {
     struct field *glob_first;
-    int glob_count; /* -1: the arena is full */
+    int glob_count;
+    int glob_error; /* errno of the first failure, or 0 */
 };
 
 static void glob_from(struct glob *g, size_t length, const char *rest);
@@ -61,6 +62,18 @@ static bool match(const char *pattern, const char *name)
     return *pattern == 0 || *pattern == '/';
 }
 
+static void failed(struct glob *g)
+{
+    if (g->glob_error == 0)
+        g->glob_error = errno;
+}
+
+/* Whether errno, of an open or a stat, means that there is no such file. */
+static bool is_absent(void)
+{
+    return errno == ENOENT || errno == ENOTDIR || errno == ENAMETOOLONG;
+}
+
 /* Inserts the path into the result, in order. */
 static void add(struct glob *g, size_t length)
 {
@@ -69,7 +82,7 @@ static void add(struct glob *g, size_t length)
     char *text = arena_string(path, length);
 
     if (f == NULL || text == NULL) {
-        g->glob_count = -1;
+        failed(g);
         return;
     }
     while (*at != NULL && strcmp((*at)->field_text, text) < 0)
@@ -99,16 +112,21 @@ static void try_names(struct glob *g, size_t length, const char *pattern,
 
     path[length] = 0;
     d = opendir(length > 0 ? path : ".");
-    if (d == NULL)
+    if (d == NULL) {
+        if (!is_absent())
+            failed(g);
         return;
-    while (g->glob_count >= 0 && (entry = readdir(d)) != NULL)
+    }
+    while (g->glob_error == 0 && (entry = readdir(d)) != NULL)
         if ((entry->d_name[0] != '.' || pattern[0] == '.') &&
             match(pattern, entry->d_name))
             descend(g, length, entry->d_name, entry->d_namlen, rest);
-    closedir(d);
+    if (closedir(d) < 0)
+        failed(g);
 }
 
-/* The path has `length` characters; `rest` is the rest of the pattern. */
+/* The path has `length` characters; `rest` is the rest of the pattern. A file
+ * that stat cannot read exists: the command will report it. */
 static void glob_from(struct glob *g, size_t length, const char *rest)
 {
     size_t n = strcspn(rest, "/");
@@ -116,7 +134,7 @@ static void glob_from(struct glob *g, size_t length, const char *rest)
     char name[NAME_MAX + 2];
 
     if (*rest == 0) {
-        if (stat(path, &st) == 0)
+        if (stat(path, &st) == 0 || !is_absent())
             add(g, length);
     } else if (n == 0) {
         descend(g, length, "/", 1, rest + 1);
@@ -134,8 +152,12 @@ int glob(const char *pattern, struct fields *f)
     struct glob g = {0};
 
     glob_from(&g, 0, pattern);
-    if (g.glob_count <= 0)
-        return g.glob_count;
+    if (g.glob_error != 0) {
+        errno = g.glob_error;
+        return -1;
+    }
+    if (g.glob_count == 0)
+        return 0;
     *f->fields_end = g.glob_first;
     while (*f->fields_end != NULL)
         f->fields_end = &(*f->fields_end)->field_next;

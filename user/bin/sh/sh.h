@@ -72,22 +72,23 @@ struct list *parse_line(const char *line, const char **error);
 
 /* ---- memory ------------------------------------------------------------- */
 
-/* Allocates from the arena; NULL: full. Valid until an earlier mark is
- * released. */
+/* Allocates from the arena; NULL and E2BIG: full. Valid until an earlier mark
+ * is released. */
 void *arena_alloc(size_t size);
 char *arena_string(const char *s, size_t n);
 size_t arena_mark(void);
 void arena_release(size_t mark);
 
 /* Builds a string at the end of the arena, where nothing else may be allocated
- * meanwhile; arena_finish adds a NUL. False and NULL: full. */
+ * meanwhile; arena_finish adds a NUL. False, and NULL and E2BIG: full. */
 bool arena_put(char c);
 char *arena_finish(void);
 
 /* ---- expansion ---------------------------------------------------------- */
 
 /* The arguments that the words expand to, with NULL at the end; their number in
- * *argc. NULL after a message: too long. */
+ * *argc. NULL after a message: too long, or a pattern's directory cannot be
+ * read. */
 char **expand_words(const struct word *words, int *argc);
 
 /* The same for a single word: a redirection's target, a value. */
@@ -109,7 +110,8 @@ bool fields_add(struct fields *f, const char *text);
 
 /* In a pattern `*` matches any text, `?` any character, `\x` x. glob_plain
  * removes the `\`; glob adds the paths that match, in order, and returns their
- * number, or -1: the arena is full. */
+ * number, or -1 and errno: a directory cannot be read, or the arena is full
+ * (E2BIG). */
 void glob_plain(char *pattern);
 int glob(const char *pattern, struct fields *f);
 

@@ -28,8 +28,8 @@ static bool in_directory(const char *path, const char *name, unsigned edits,
         if (found)
             strlcpy(out, entry->d_name, NAME_MAX + 1);
     }
-    if (d != NULL)
-        closedir(d);
+    if (d != NULL && closedir(d) < 0)
+        complain(0, "%s: %s", path, strerror(errno));
     return found;
 }
 

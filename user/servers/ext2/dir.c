@@ -361,7 +361,7 @@ static ssize_t list(struct ext2 *fs, struct node *dir, uint32_t *offset,
         int r = dir_block(fs, dir, index, &b);
 
         if (r < 0)
-            return r;
+            return done > 0 ? (ssize_t)done : r;
         done += list_block(fs, b->buf_data, &at, buf + done, n - done, &full);
         buffer_put(b);
         *offset = index * fs->fs_block_size + at;

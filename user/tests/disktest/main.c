@@ -104,11 +104,9 @@ static unsigned count(const char *path)
     const struct dirent *e;
     unsigned n = 0;
 
-    CHECK(d != NULL);
     while (d != NULL && (e = readdir(d)) != NULL)
         n += e->d_name[0] == 'n';
-    if (d != NULL)
-        closedir(d);
+    CHECK(d != NULL && closedir(d) == 0);
     return n;
 }
 
