@@ -1,8 +1,10 @@
 /*
- * kill [-SIGNAL] PID…: kills tasks; a negative PID selects a group.
+ * kill [-SIGNAL] PID…: kills tasks; a negative PID, after a signal or `--`,
+ * selects a group.
  */
 #include "user/lib/err.h"
 #include "user/lib/stdlib.h"
+#include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
 static bool number(const char *s, long *n)
@@ -19,8 +21,10 @@ int main(int argc, char **argv)
     bool good = true;
     int i = 1;
 
-    if (argc > 2 && argv[1][0] == '-' && number(argv[1] + 1, &sig))
+    if (argc > 1 && argv[1][0] == '-' && number(argv[1] + 1, &sig))
         i = 2;
+    if (i < argc && strcmp(argv[i], "--") == 0)
+        i++;
     if (i == argc)
         usage("[-SIGNAL] PID...");
     for (; i < argc; i++) {

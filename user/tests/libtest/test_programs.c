@@ -131,6 +131,11 @@ CASE(head,
      {"echo a > a; echo b >> a; head a", "a\nb\n", 0},
      {"head -n 0 a", "", 0},
      {"head -n1 a a", "==> a <==\na\n==> a <==\na\n", 0},
+     {"head -1 a; head -01 a a", "a\n==> a <==\na\n==> a <==\na\n", 0},
+     {"head -n -1 a", "head: -1 is not a number of lines\n", 2},
+     {"head -1x a", "head: 1x is not a number of lines\n", 2},
+     {"head -q a", "head: unknown option -q\n"
+      "usage: head [-n LINES | -LINES] [FILE...]\n", 2},
      {"head -n x a", "head: x is not a number of lines\n", 2})
 
 /* A directory can be opened, but not read as a file. */
@@ -244,6 +249,11 @@ CASE(time_and_death,
      {"sleep x", "usage: sleep SECONDS\n", 2},
      {"kill 99999", "kill: 99999: no such task\n", 1},
      {"kill x", "kill: x is not the number of a task\n", 2},
+     {"kill -7", "usage: kill [-SIGNAL] PID...\n", 2},
+     {"kill -- 99999", "kill: 99999: no such task\n", 1},
+     {"kill -9 -99999", "kill: -99999: no such task\n", 1},
+     {"kill -9 -- -99999", "kill: -99999: no such task\n", 1},
+     {"kill --", "usage: kill [-SIGNAL] PID...\n", 2},
      {"kill", "usage: kill [-SIGNAL] PID...\n", 2})
 /* clang-format on */
 
