@@ -129,6 +129,7 @@ static const char syntax[] =
     "Programs are in /bin: ls /bin.\n";
 
 static int cmd_help(int argc, char **argv)
+    "There are no loops, and no conditions but && and ||.\n"
 {
     (void)argc, (void)argv;
     for (const struct builtin *b = builtins; b->builtin_name != NULL; b++)

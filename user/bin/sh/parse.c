@@ -158,6 +158,26 @@ static void missing(struct parser *p, const char *where, enum token token)
     fail(p, text);
 }
 
+/* Refuses a command whose name is a word of POSIX's compound commands: what
+ * follows it would be run as if it were not there. */
+static void refuse_reserved(struct parser *p, const char *name)
+{
+    static const char *const reserved[] = {
+        "!",    "{",  "}",   "case",     "do", "done", "elif",  "else",
+        "esac", "fi", "for", "function", "if", "then", "until", "while",
+    };
+    static char text[80];
+
+    for (size_t i = 0; i < ARRAY_SIZE(reserved); i++) {
+        if (strcmp(name, reserved[i]) != 0)
+            continue;
+        snprintf(text, sizeof(text),
+                 "%s is not supported: no loops, no conditions but && and ||",
+                 name);
+        fail(p, text);
+    }
+}
+
 /* ---- grammar ------------------------------------------------------------ */
 
 static void *node(struct parser *p, size_t size)
@@ -228,6 +248,8 @@ static struct command *parse_command(struct parser *p)
                 *list = &(**list)->word_next;
         }
     }
+    if (c->command_words != NULL)
+        refuse_reserved(p, c->command_words->word_text);
     return c;
 }
 

@@ -151,6 +151,16 @@ CASE(input_errors,
      {"sh /bin && echo ON", "sh: /bin: is a directory\n", 128},
      {"sh < /bin && echo ON", "sh: input: is a directory\n", 128})
 
+CASE(no_compound_commands,
+     {"echo no; for x in a b; do echo $x; done", "sh: for is not supported: "
+      "no loops, no conditions but && and ||\n", 2},
+     {"X=1 if true", "sh: if is not supported*", 2},
+     {"true && while true", "sh: while is not supported*", 2},
+     {"true | { cat", "sh: { is not supported*", 2},
+     {"! true", "sh: ! is not supported*", 2},
+     {"echo for if done", "for if done\n", 0},
+     {"'for' x", "sh: for: not found*", 127})
+
 CASE(sort,
      {"echo 10 > a; echo 9 >> a; echo -3 >> a; echo x >> a; sort a",
       "-3\n10\n9\nx\n", 0},
@@ -266,6 +276,7 @@ const struct test program_tests[] = {
     {"programs.wc", wc},
     {"programs.head", head},
     {"programs.input_errors", input_errors},
+    {"programs.no_compound_commands", no_compound_commands},
     {"programs.sort", sort},
     {"programs.directories", directories},
     {"programs.names", names},
