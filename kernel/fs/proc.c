@@ -56,6 +56,14 @@ static struct text *enlarge(struct text *t, size_t more)
     return larger;
 }
 
+/* Frees a text for which there is no memory: opening the file fails. */
+static void lose(struct text **t)
+{
+    if (*t != NULL)
+        kmem_free(*t, (*t)->text_size);
+    *t = NULL;
+}
+
 /* Appends to a text, which grows. Without memory *t becomes NULL and stays
  * NULL. */
 static void PRINTF_LIKE(2, 3) print(void *to, const char *fmt, ...)
@@ -282,20 +290,25 @@ static void write_servers(struct text **t)
 
 static void write_mounts(struct text **t)
 {
-    char *path = kmem_alloc(PATH_MAX, KM_NOSLEEP);
+    char *path = kmem_alloc(PATH_MAX + ESCAPED_SIZE(PATH_MAX), KM_NOSLEEP);
     struct inode *root;
     const struct fs *fs;
     uint32_t last = 0;
+    char *shown;
 
+    if (path == NULL) {
+        lose(t);
+        return;
+    }
+    shown = path + PATH_MAX;
     print(t, "%-8s %s\n", "fs", "on");
-    while (path != NULL && (fs = fs_next(last, path, &root)) != NULL) {
+    while ((fs = fs_next(last, path, &root)) != NULL) {
         last = fs->fs_id;
-        make_printable(path);
-        print(t, "%-8s %s\n", fs->fs_name, path);
+        escape(shown, path);
+        print(t, "%-8s %s\n", fs->fs_name, shown);
         inode_put(root);
     }
-    if (path != NULL)
-        kmem_free(path, PATH_MAX);
+    kmem_free(path, PATH_MAX + ESCAPED_SIZE(PATH_MAX));
 }
 
 static const struct proc_file {

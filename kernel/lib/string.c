@@ -179,6 +179,43 @@ void make_printable(char *s)
             *s = '?';
 }
 
+void escape(char *to, const char *s)
+{
+    for (; *s; s++) {
+        uint8_t c = (uint8_t)*s;
+
+        if (c > ' ' && c <= '~' && c != '\\') {
+            *to++ = *s;
+            continue;
+        }
+        *to++ = '\\';
+        *to++ = (char)('0' + (c >> 6));
+        *to++ = (char)('0' + (c >> 3 & 7));
+        *to++ = (char)('0' + (c & 7));
+    }
+    *to = 0;
+}
+
+static bool is_octal(char c)
+{
+    return c >= '0' && c <= '7';
+}
+
+void unescape(char *s)
+{
+    char *to = s;
+
+    while (*s)
+        if (*s == '\\' && is_octal(s[1]) && is_octal(s[2]) && is_octal(s[3])) {
+            *to++ =
+                (char)((s[1] - '0') << 6 | (s[2] - '0') << 3 | (s[3] - '0'));
+            s += 4;
+        } else {
+            *to++ = *s++;
+        }
+    *to = 0;
+}
+
 /* The value of a digit in base 10 or 16; 16 or more: not a digit. */
 static uint32_t digit_value(char c)
 {

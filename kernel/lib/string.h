@@ -26,6 +26,15 @@ size_t strlcpy(char *dst, const char *src, size_t size);
  * programs choose are printed so. */
 void make_printable(char *s);
 
+/* The room for `n` bytes of a string, escaped. */
+#define ESCAPED_SIZE(n) (4 * (n))
+
+/* Copies a string as one word of printable ASCII, for a column of a table: any
+ * other character, a blank and a backslash become a backslash and the three
+ * octal digits of the character. unescape reverses it, in place. */
+void escape(char *to, const char *s);
+void unescape(char *s);
+
 /* Reads an unsigned number at *s, decimal or hexadecimal after 0x, and moves *s
  * past it. False: there is none, or it does not fit in 32 bits. */
 bool scan_u32(const char **s, uint32_t *value);

@@ -122,12 +122,16 @@ static void print_number(const struct mount_row *r, int width, uint32_t n)
 
 static void print_mount(const struct mount_row *r)
 {
-    char server[TASK_NAME_MAX + 16] = "-";
+    static char path[ESCAPED_SIZE(PATH_MAX)];
+    char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
+    char server[sizeof(name) + 16] = "-";
 
+    escape(path, r->row_path);
+    escape(name, r->row_server.stat_name);
     if (r->row_userfs)
-        snprintf(server, sizeof(server), "%s(%d)", r->row_server.stat_name,
+        snprintf(server, sizeof(server), "%s(%d)", name,
                  (int)r->row_server.stat_server);
-    kprintf("%-11s %-5s %8u", r->row_path, r->row_fs->fs_name,
+    kprintf("%-11s %-5s %8u", path, r->row_fs->fs_name,
             (unsigned)r->row_fs->fs_root);
     print_number(r, 7, r->row_stat.fs_blocks);
     print_number(r, 7, r->row_stat.fs_blocks_free);
@@ -163,12 +167,11 @@ static void print_mount_json(const struct mount_row *r)
     kprintf("}\n");
 }
 
-static void show_mount(struct fs *fs, char *path, bool json,
+static void show_mount(struct fs *fs, const char *path, bool json,
                        struct wait_budget *budget)
 {
     struct mount_row r = {.row_path = path};
 
-    make_printable(path);
     look_at_mount(fs, &r, budget);
     if (json)
         print_mount_json(&r);
@@ -203,12 +206,16 @@ SHELL_COMMAND(mounts, cmd_mounts);
 /* The path is that of `mounts`: no server is asked for it. */
 static int cmd_umount(char **argv)
 {
-    const char *path = shell_value('f');
-    struct inode *root = fs_find_mount(path);
+    static char path[PATH_MAX];
+    const char *shown = shell_value('f');
+    struct inode *root;
 
     (void)argv;
+    strlcpy(path, shown, sizeof(path));
+    unescape(path);
+    root = fs_find_mount(path);
     if (root == NULL || userfs_unmount_forced(root) != 0)
-        return shell_error("no server's files are on %s; see `mounts`", path);
+        return shell_error("no server's files are on %s; see `mounts`", shown);
     return 0;
 }
 

@@ -7,7 +7,7 @@ import target
 from command import Command, Hex, Table, merged, percent, plural
 from heap import Pages
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, BadMemory, Fail,
-                    constant, enumerators, record, record_of, string)
+                    constant, enumerators, escaped, record, record_of, string)
 
 
 def number_in(kind, address, member):
@@ -229,11 +229,12 @@ class Mounts(Command):
                 if fs.fs_ops == target.address_of("userfs_ops"):
                     port = record("port", record("userfs",
                                                  fs.address).userfs_port)
-                    server = f"{system.task_name(port.port_server)}" \
+                    server = escaped(system.task_name(port.port_server)) + \
                         f"({port.port_server})"
                     state = "ok" if port.port_holders else "dead"
-                table.row(string(fs.fs_path, 1024), string(fs.fs_name, 16),
-                          fs.fs_root, fs.fs_inodes, server, state)
+                table.row(escaped(string(fs.fs_path, 1024)),
+                          string(fs.fs_name, 16), fs.fs_root, fs.fs_inodes,
+                          server, state)
             except BadMemory as e:
                 table.bad(e)
 

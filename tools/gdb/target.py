@@ -106,6 +106,12 @@ def string(address, limit=256):
     return text.decode("latin-1")
 
 
+def escaped(text):
+    """A string as one word, as escape() of kernel/lib/string.h shows it."""
+    return "".join(c if "!" <= c <= "~" and c != "\\" else f"\\{ord(c):03o}"
+                   for c in text)
+
+
 def write(address, value, size=WORD):
     """Sets an integer in the target."""
     try:

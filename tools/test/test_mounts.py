@@ -1,11 +1,13 @@
 """File systems that programs serve, from the kernel's shell: its output, the
 cost of inodes, and servers that hang or die."""
 # Tests: user/servers/memfs.c, user/servers/hellofs.c
-# Tests: user/lib/fs_server.c, user/lib/tree.c, kernel/fs/userfs.c
+# Tests: user/lib/fs_server.c, user/lib/tree.c, user/lib/mounts.c
+# Tests: kernel/fs/userfs.c
 # Tests: kernel/fs/userfs_ops.c, kernel/syscall/mount.c
 
 import json
 import re
+import tarfile
 
 import pytest
 
@@ -22,15 +24,16 @@ def records(text):
 def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
     """Sizes of a file system are its server's: GDB leaves them out."""
     session = gdb.Session(
-        kernel, "run mkdir /tmp/m;run -b hellofs /tmp/m;run sleep 0.1;"
-        "mounts;verify", [("cmd_mounts", ["slate mounts"]),
+        kernel, "run mkdir '/tmp/m m';run -b hellofs '/tmp/m m';"
+        "run sleep 0.1;mounts;verify", [("cmd_mounts", ["slate mounts"]),
                           ("cmd_verify", [])])
     theirs = [line.split() for line in
               session.said[0]["slate mounts"].splitlines()]
     ours = [line.split() for line in
             re.search(r"^PATH .*\n(?:/.*\n)+", session.serial, re.M)[0]
             .splitlines()]
-    assert [row[0] for row in theirs] == ["PATH", "/", "/proc", "/tmp/m"]
+    assert [row[0] for row in theirs] == ["PATH", "/", "/proc",
+                                          "/tmp/m\\040m"]
     shown = [ours[0].index(name) for name in theirs[0]]
     assert [[row[i] for i in shown] for row in ours] == theirs
 
@@ -164,6 +167,39 @@ def test_a_mount_belongs_to_its_session(machine):
     assert mounts(machine)["/tmp/m"]["servers"] == 2
     assert "umount:" not in machine.command("run -p umount /tmp/m")
     assert "/tmp/m" not in mounts(machine)
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("m m", r"m\040m"), ("m\nm", r"m\012m"), ("m\x1b[2J\xe9", r"m\033[2J\351"),
+    (r"m\040m", r"m\134040m"), ("m?", "m?")])
+def test_the_name_of_a_mount_is_one_column(boot, kernel, tmp_path, name, shown):
+    """Whatever is in it. df and `umount -f` find the mount by what they
+    read."""
+    archive = tmp_path / "initrd.tar"
+    with tarfile.open(qemu.initrd_of(kernel)) as old, \
+            tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT,
+                         encoding="latin-1") as new:
+        for member in old:
+            new.addfile(member, old.extractfile(member))
+        member = tarfile.TarInfo(f"tmp/{name}")
+        member.type = tarfile.DIRTYPE
+        new.addfile(member)
+    machine = boot(initrd=archive, counted=True)
+    machine.prompt()
+    machine.command("run -b -p sh -c 'memfs /tmp/m*'")
+    machine.command("run sleep 0.1")
+    assert set(mounts(machine)) == {"/", "/proc", f"/tmp/{name}"}
+    head, *rows = machine.command("mounts").splitlines()
+    assert [row.split()[0] for row in rows] == ["/", "/proc", f"/tmp/{shown}"]
+    assert {len(row.split()) for row in rows} == {len(head.split())}
+    assert machine.command("run mount").splitlines()[-1] == \
+        f"mem      /tmp/{shown}"
+    rows = machine.command("run df").splitlines()
+    assert rows[-1].startswith("mem "), rows
+    assert rows[-1].endswith(" /tmp/" + re.sub("[^ -~]", "?", name)), rows
+    assert machine.command(f"umount -f /tmp/{shown}") == ""
+    assert set(mounts(machine)) == {"/", "/proc"}
+    assert "every invariant holds" in machine.command("verify")
 
 
 def test_a_silent_server(boot, workshop):

@@ -336,14 +336,14 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     assert name == shown or name not in said, said
     for line in ("find . -type f", "ls -l", "ls -l x*", "wc x*", "stat x*",
                  "file x*", "df x*", "head -n 0 x* x*", "grep -c ELF x* x*",
-                 "umount x*", "cd x*"):
+                 "umount x*", "cd x*", "sh -c 'export X=\"$1\"; export' x*",
+                 "sh -c 'mkdir y; cd y; mkdir \"$1\"; cd \"$1\"; pwd' x*"):
         shell.send(f"{line}\r")
         said = shell.settle("program").partition("\n")[2]
         assert shown in said, (line, said)
         assert name == shown or name not in said, (line, said)
 
 
-def test_a_stopped_machine_starts_nothing(boot):
 @pytest.mark.parametrize("line, status", [("sort", 1), ("grep x", 2)])
 def test_a_line_that_memory_cannot_hold_is_no_end(boot, line, status):
     machine = boot(memory=memory(16), counted=True)
@@ -354,6 +354,7 @@ def test_a_line_that_memory_cannot_hold_is_no_end(boot, line, status):
         f"{program}: exit code {status}\n"
 
 
+def test_a_stopped_machine_starts_nothing(boot):
     machine = boot()
     machine.prompt()
     pid = machine.command("run -b sleep 1000").split()[-1]

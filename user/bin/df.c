@@ -1,9 +1,9 @@
 /*
  * df [PATH…]: used and free space of file systems; of all without operands.
  */
+#include "user/lib/copy.h"
 #include "user/lib/err.h"
-#include "user/lib/stdio.h"
-#include "user/lib/string.h"
+#include "user/lib/mounts.h"
 
 /* `part` of `whole` in percent, rounded up. */
 static uint32_t percent(uint32_t part, uint32_t whole)
@@ -30,29 +30,20 @@ static bool print_row(const char *path)
     return true;
 }
 
-/* Each line of /proc/mounts: kind, blanks, path. */
-static bool print_all(void)
+static bool print_all(FILE *f, const char *name)
 {
-    FILE *f = fopen("/proc/mounts", "r");
-    char line[PATH_MAX + 32];
+    char path[PATH_MAX];
     bool good = true;
 
-    if (f == NULL)
-        err(1, "/proc/mounts");
-    fgets(line, sizeof(line), f); /* the heading */
-    while (fgets(line, sizeof(line), f) != NULL) {
-        char *path = strchr(line, '/');
-
-        line[strcspn(line, "\n")] = 0;
-        if (path != NULL)
-            good &= print_row(path);
-    }
-    fclose(f);
+    (void)name;
+    while (mounts_next(f, path))
+        good &= print_row(path);
     return good;
 }
 
 int main(int argc, char **argv)
 {
+    static char *const all[] = {"/proc/mounts", NULL};
     bool good = true;
 
     if (getopt(argc, argv, "") != -1)
@@ -60,7 +51,7 @@ int main(int argc, char **argv)
     printf("%-8s %7s %10s %10s %4s %9s %9s %s\n", "FS", "BLOCK/B", "BLOCKS",
            "FREE", "USED", "FILES", "FREE", "ON");
     if (optind == argc)
-        good = print_all();
+        good = for_each_file(all, print_all);
     for (; optind < argc; optind++)
         good &= print_row(argv[optind]);
     return !good;

@@ -216,6 +216,35 @@ KTEST(string, make_printable_hides_what_draws)
     KT_TRUE(strcmp(name, " a?[2J?~??") == 0);
 }
 
+/* An escaped name is one word, and has its own name back. */
+KTEST(string, escape_and_back)
+{
+    static const char *const names[][2] = {
+        {"/tmp/plain~!", "/tmp/plain~!"},
+        {"/a b", "/a\\040b"},
+        {"/a\\040b", "/a\\134040b"},
+        {"\001\177\xe9\n", "\\001\\177\\351\\012"},
+        {"", ""},
+    };
+    char text[ESCAPED_SIZE(16)];
+
+    for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+        escape(text, names[i][0]);
+        KT_TRUE(strcmp(text, names[i][1]) == 0);
+        unescape(text);
+        KT_TRUE(strcmp(text, names[i][0]) == 0);
+    }
+}
+
+/* What escape never writes stays as it is. */
+KTEST(string, unescape_keeps_other_backslashes)
+{
+    char text[] = "\\ \\0 \\04 \\048 \\n \\";
+
+    unescape(text);
+    KT_TRUE(strcmp(text, "\\ \\0 \\04 \\048 \\n \\") == 0);
+}
+
 KTEST(parse_u32, refuses)
 {
     static const char *const bad[] = {

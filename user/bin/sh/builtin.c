@@ -28,7 +28,8 @@ static int cmd_pwd(int argc, char **argv)
     (void)argc, (void)argv;
     if (getcwd(path, sizeof(path)) < 0)
         return complain(1, "pwd: %s", strerror(errno));
-    puts(path);
+    putname(path);
+    putchar('\n');
     return 0;
 }
 
@@ -75,7 +76,9 @@ static int cmd_wait(int argc, char **argv)
 
 static void print_export(const char *text)
 {
-    printf("export %s\n", text);
+    fputs("export ", stdout);
+    putname(text);
+    putchar('\n');
 }
 
 static int cmd_export(int argc, char **argv)
@@ -126,10 +129,10 @@ static const char syntax[] =
     "'a' \"b\" \\c quotes; $X works in \"\"   *, ?    matching names\n"
     "X=1        a variable                # text  a comment\n"
     "$X $? $$ $! $1   its value, last status, shell's pid, last & pid, word\n"
+    "There are no loops, and no conditions but && and ||.\n"
     "Programs are in /bin: ls /bin.\n";
 
 static int cmd_help(int argc, char **argv)
-    "There are no loops, and no conditions but && and ||.\n"
 {
     (void)argc, (void)argv;
     for (const struct builtin *b = builtins; b->builtin_name != NULL; b++)

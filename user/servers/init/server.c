@@ -8,6 +8,7 @@
  */
 #include "user/servers/init/server.h"
 #include "user/lib/err.h"
+#include "user/lib/mounts.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -47,18 +48,12 @@ static bool is_mounted(const char *path)
 {
     FILE *f = fopen("/proc/mounts", "r");
     bool found = false;
-    char row[256];
+    char on[PATH_MAX];
 
     if (f == NULL)
         return false;
-    while (!found && fgets(row, sizeof(row), f) != NULL) {
-        char *rest = row;
-        const char *on;
-
-        strtok_r(rest, " \t\n", &rest);
-        on = strtok_r(rest, " \t\n", &rest);
-        found = on != NULL && strcmp(on, path) == 0;
-    }
+    while (!found && mounts_next(f, on))
+        found = strcmp(on, path) == 0;
     fclose(f);
     return found;
 }

@@ -15,8 +15,8 @@
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
+#include "user/lib/mounts.h"
 #include "user/lib/scratch.h"
-#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 #include "user/lib/tree.h"
@@ -142,18 +142,12 @@ static char mounts[MOUNTS_MAX][PATH_MAX];
 static int list_mounts(void)
 {
     FILE *f = fopen("/proc/mounts", "r");
-    char row[PATH_MAX + 16];
     int n = 0;
 
     if (f == NULL)
         err(FAILED, "/proc/mounts");
-    while (n < MOUNTS_MAX && fgets(row, sizeof(row), f) != NULL) {
-        const char *on = strchr(row, '/');
-
-        row[strcspn(row, "\n")] = 0;
-        if (on != NULL && strncmp(on, top, strlen(top)) == 0)
-            strlcpy(mounts[n++], on, PATH_MAX);
-    }
+    while (n < MOUNTS_MAX && mounts_next(f, mounts[n]))
+        n += strncmp(mounts[n], top, strlen(top)) == 0;
     fclose(f);
     return n;
 }
