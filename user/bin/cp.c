@@ -7,14 +7,31 @@
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
-/* Whether both are the same file: opening it for writing would truncate it. */
-static bool is_same(const char *from, const char *to)
+/* Whether `from` is a file, and `to` another or none: opening the same one for
+ * writing would truncate it. False after a message. */
+static bool may_copy(const char *from, const char *to)
 {
     struct stat a;
     struct stat b;
 
-    return stat(from, &a) == 0 && stat(to, &b) == 0 && a.st_fs == b.st_fs &&
-           a.st_ino == b.st_ino;
+    if (stat(from, &a) < 0) {
+        warn("%s", from);
+        return false;
+    }
+    if (a.st_type == FILE_DIRECTORY) {
+        warnx("%s is a directory", from);
+        return false;
+    }
+    if (stat(to, &b) < 0) {
+        if (errno == ENOENT)
+            return true;
+        warn("%s", to);
+        return false;
+    }
+    if (a.st_fs != b.st_fs || a.st_ino != b.st_ino)
+        return true;
+    warnx("%s and %s are the same file", from, to);
+    return false;
 }
 
 /* Copies all bytes; returns the path that failed, or NULL. */
@@ -53,17 +70,7 @@ static bool copy(const char *from, const char *to, bool sync)
     char inside[PATH_MAX];
 
     to = target_path(from, to, inside);
-    if (to == NULL)
-        return false;
-    if (is_directory(from)) {
-        warnx("%s is a directory", from);
-        return false;
-    }
-    if (is_same(from, to)) {
-        warnx("%s and %s are the same file", from, to);
-        return false;
-    }
-    return copy_file(from, to, sync);
+    return to != NULL && may_copy(from, to) && copy_file(from, to, sync);
 }
 
 int main(int argc, char **argv)

@@ -2,14 +2,21 @@
  * mkdir [-p] DIRECTORY…: creates directories; -p also their parents, and an
  * existing directory is no error.
  */
+#include "user/lib/directory.h"
 #include "user/lib/err.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
 
 static bool make_one(const char *path, bool may_exist)
 {
-    if (mkdir(path) == 0 || (may_exist && errno == EEXIST))
+    int error;
+
+    if (mkdir(path) == 0)
         return true;
+    error = errno;
+    if (may_exist && error == EEXIST && is_directory(path))
+        return true;
+    errno = error;
     warn("%s", path);
     return false;
 }
