@@ -157,6 +157,26 @@ static int run_builtin(const struct simple *s)
     return status;
 }
 
+/* Saves the handles that a command redirects, with -1 for one that is closed,
+ * and adds them to *changed. False after a message. */
+static bool save_handles(const struct redirect *r, int *saved,
+                         uint32_t *changed)
+{
+    for (; r != NULL; r = r->redirect_next) {
+        int h = r->redirect_handle;
+
+        if (*changed & 1u << h)
+            continue;
+        saved[h] = dup(h);
+        if (saved[h] < 0 && errno != EBADF) {
+            complain(1, "handle %d: %s", h, strerror(errno));
+            return false;
+        }
+        *changed |= 1u << h;
+    }
+    return true;
+}
+
 /* Runs a command in this process; undoes its redirections. */
 static int run_in_shell(const struct simple *s)
 {
@@ -165,15 +185,8 @@ static int run_in_shell(const struct simple *s)
     uint32_t changed = 0;
     int status = 1;
 
-    for (const struct redirect *r = c->command_redirects; r != NULL;
-         r = r->redirect_next) {
-        int h = r->redirect_handle;
-
-        if ((changed & 1u << h) == 0)
-            saved[h] = dup(h);
-        changed |= 1u << h;
-    }
-    if (redirect_all(c->command_redirects) &&
+    if (save_handles(c->command_redirects, saved, &changed) &&
+        redirect_all(c->command_redirects) &&
         assign_all(c->command_assigns, false))
         status = s->simple_argc > 0 ? run_builtin(s) : 0;
     for (int h = 0; h < HANDLES_NAMED; h++) {

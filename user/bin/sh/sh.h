@@ -128,7 +128,8 @@ const char *var_get(const char *name);
 bool var_set(const char *assignment, bool export);
 void var_unset(const char *name);
 
-/* Exports a variable; creates it, empty, if it does not exist. */
+/* Exports a variable; creates it, empty, if it does not exist. False after a
+ * message. */
 bool var_export(const char *name);
 
 /* The environment for programs: in the arena; NULL: full. */

@@ -92,8 +92,10 @@ bool var_export(const char *name)
         v->var_exported = true;
         return true;
     }
-    if (n + 2 > sizeof(text))
+    if (n + 2 > sizeof(text)) {
+        complain(1, "export: %s: the name is too long", name);
         return false;
+    }
     memcpy(text, name, n);
     memcpy(text + n, "=", 2);
     return var_set(text, true);

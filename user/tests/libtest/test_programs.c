@@ -17,6 +17,7 @@ struct line {
 };
 
 static char output[2000];
+static bool crowded; /* programs start with all handles open */
 
 /* Runs a command in the directory of the tests; returns its status. */
 static int run(const char *command)
@@ -34,6 +35,8 @@ static int run(const char *command)
         dup2(ends[1], STDOUT_FILENO);
         dup2(ends[1], STDERR_FILENO);
         close(ends[1]);
+        while (crowded && dup(STDIN_FILENO) >= 0)
+            continue;
         execvp("sh", words);
         _exit(127);
     }
@@ -270,6 +273,18 @@ CASE(time_and_death,
      {"kill", "usage: kill [-SIGNAL] PID...\n", 2})
 /* clang-format on */
 
+/* A redirection that cannot be undone is refused: the handle stays open. */
+static void no_handle_left(void)
+{
+    int status;
+
+    crowded = true;
+    status = run("cd /bin; pwd > /tmp/x; pwd");
+    crowded = false;
+    CHECK(status == 0 &&
+          as_expected("sh: handle 1: too many open handles\n/bin\n"));
+}
+
 const struct test program_tests[] = {
     {"programs.true_false", true_false},
     {"programs.echo", echo},
@@ -278,6 +293,7 @@ const struct test program_tests[] = {
     {"programs.grep", grep},
     {"programs.wc", wc},
     {"programs.head", head},
+    {"programs.no_handle_left", no_handle_left},
     {"programs.input_errors", input_errors},
     {"programs.no_compound_commands", no_compound_commands},
     {"programs.sort", sort},
