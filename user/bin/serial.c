@@ -8,9 +8,9 @@
  *     serial status           prints the driver's counts
  *     serial test [BYTES]     sends bytes to itself and compares them
  */
+#include "user/lib/copy.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
-#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 #include "user/lib/uart.h"
@@ -93,8 +93,7 @@ static int cmd_cat(int argc, char **argv)
         size_t n;
         const uint8_t *bytes = receive(left, &n);
 
-        if (write_all(STDOUT_FILENO, bytes, n) < 0)
-            err(1, "stdout");
+        put_bytes(bytes, n);
         left -= n;
     }
     return 0;

@@ -6,19 +6,23 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
+void put_bytes(const void *bytes, size_t n)
+{
+    if (write_all(STDOUT_FILENO, bytes, n) == 0)
+        return;
+    if (errno != EPIPE)
+        warn("standard output");
+    _exit(1);
+}
+
 /* Until the end of the file: false if reading failed. */
 static bool copy(int handle)
 {
     static char buf[4096];
     ssize_t n;
 
-    while ((n = read(handle, buf, sizeof(buf))) > 0) {
-        if (write_all(STDOUT_FILENO, buf, (size_t)n) == 0)
-            continue;
-        if (errno != EPIPE)
-            warn("standard output");
-        _exit(1);
-    }
+    while ((n = read(handle, buf, sizeof(buf))) > 0)
+        put_bytes(buf, (size_t)n);
     return n == 0;
 }
 

@@ -6,6 +6,10 @@
 
 #include "user/lib/stdio.h"
 
+/* Writes bytes to standard output, past stdio. If it cannot, it ends the program
+ * with status 1, after a message unless the output has no reader. */
+void put_bytes(const void *bytes, size_t n);
+
 /* Prints a file's contents; "-" is the standard input. Prints a message and
  * returns false on failure. Ends the program if the output has no reader. */
 bool copy_file(const char *path);
