@@ -81,10 +81,11 @@ static int help_one(char *name)
     usage_show(1, words, NULL);
     while (!text_empty(form))
         form = usage_next_form(&section);
-    text_line(&section, &line);
-    text_print(line);
-    kprintf("\n");
-    text_print(section);
+    if (text_line(&section, &line)) {
+        text_print(line);
+        kprintf("\n");
+        text_print(section);
+    }
     return 0;
 }
 

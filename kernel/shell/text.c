@@ -57,15 +57,15 @@ struct text text_word(struct text t)
 struct text text_section(struct text t, const char *name, struct text *head)
 {
     struct text line, section, after = {NULL, NULL};
+    bool found = false;
 
-    while (text_line(&t, &line)) {
+    while (!found && text_line(&t, &line)) {
         after = text_after(line, "= ");
-        if (!text_empty(after) && text_is(text_word(after), name))
-            break;
+        found = !text_empty(after) && text_is(text_word(after), name);
     }
-    if (head)
-        *head = after;
     section = (struct text){t.text_from, t.text_from};
+    if (head)
+        *head = found ? after : section;
     while (text_line(&t, &line) && *line.text_from != '=')
         section.text_end = line.text_end;
     return section;

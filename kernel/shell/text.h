@@ -30,7 +30,7 @@ struct text text_after(struct text line, const char *mark);
 struct text text_word(struct text t);
 
 /* The lines of section NAME; an empty text if there is none. `head` (or NULL)
- * gets what follows the mark. */
+ * gets what follows the mark, or an empty text. */
 struct text text_section(struct text t, const char *name, struct text *head);
 
 bool text_empty(struct text t);

@@ -354,6 +354,8 @@ void usage_show(int argc, char **argv, const struct shell_offer *o)
     const char *before = "usage:";
     struct comparison c;
 
+    if (text_empty(form) && !o)
+        kprintf("%s: help.txt has no section for it\n", argv[0]);
     for (; !text_empty(form); form = usage_next_form(&section)) {
         compare(&c, form, argc, argv, NULL);
         if (c.comp_fitting < best)

@@ -54,6 +54,11 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
 WORKSHOP_SRC := $(wildcard $(WORKSHOP_IN:%=%/*.c))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
 
+# The sources of all builds, for the check that each command has its help text
+# (tools/make/helped.py).
+HELPED       := $(BUILD)/helped
+HELPED_SRC   := $(C_SRC) $(WORKSHOP_SRC)
+
 ifeq ($(call on,SMP),)
 ASM_SRC      := $(filter-out $(SMP_SRC),$(ASM_SRC))
 C_SRC        := $(filter-out $(SMP_SRC),$(C_SRC))
@@ -155,6 +160,16 @@ $(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC)
 
 $(COMMANDS).o: $(COMMANDS).c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+# A hand-out has the help texts of all labs, but the commands of one.
+$(eval $(call stamp,$(HELPED).sources,$$(HELPED_SRC)))
+
+$(HELPED): tools/make/helped.py kernel/shell/help.txt tools/workshop/help.txt \
+    $(HELPED).sources $(HELPED_SRC)
+	$(Q)$(PYTHON) $< $(if $(wildcard .lab),--part) $(HELPED_SRC)
+	@touch $@
+
+$(BUILD)/kernel/shell/texts.asm.o: | $(HELPED)
 
 # A kernel carries its own symbol table (kernel/lib/symbol.h). It is linked with
 # an empty one, the table is made from that, and linked in; the compare at the

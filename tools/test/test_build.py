@@ -126,6 +126,49 @@ def test_the_number_of_processors_is_checked(monkeypatch, value, said):
         assert qemu.processors() == said
 
 
+COMMAND = """#include "drivers/console.h"
+#include "kernel/shell/shell.h"
+
+static int cmd_answer(char **argv)
+{
+    (void)argv;
+    kprintf("42\\n");
+    return 0;
+}
+
+SHELL_COMMAND(answer, cmd_answer);
+"""
+
+
+def refused(done):
+    """The lines before make's own that say why it stopped."""
+    assert done.returncode != 0, done.stdout
+    return [line for line in done.stderr.splitlines()
+            if not line.startswith("make: *** ")]
+
+
+@pytest.mark.parametrize("folder, text", [
+    ("kernel/shell", "kernel/shell/help.txt"),
+    ("kernel", "kernel/shell/help.txt"),
+    ("tools/workshop/bugs", "tools/workshop/help.txt")])
+def test_a_command_and_its_help_need_each_other(tree, folder, text):
+    """Exercise 5 of docs/shell.md, in either order."""
+    source, text = tree / folder / "cmd_answer.c", tree / text
+    before = text.read_text()
+    source.write_text(COMMAND)
+    line, = refused(make(tree, "kernel"))
+    assert line.startswith(f"{folder}/cmd_answer.c: the command answer has no")
+    assert f'"= answer" in {text.relative_to(tree)} ' in line
+    text.write_text(before + "= answer\nprint the answer\n")
+    assert make(tree, "kernel").returncode == 0
+    source.unlink()
+    line, = refused(make(tree, "kernel"))
+    assert line.startswith(f"{text.relative_to(tree)}:")
+    assert "there is no command answer;" in line
+    text.write_text(before)
+    assert make(tree, "kernel").returncode == 0
+
+
 def test_removed_source_leaves_the_kernel(tree):
     extra = tree / "kernel/extra.c"
     extra.write_text("int extra_function(void);\n"

@@ -38,6 +38,8 @@ KTEST(text, lines_and_their_marks)
     KT_TRUE(text_is(text_section(all, "three", &line), "last"));
     KT_TRUE(text_is(line, "three words more"));
     KT_TRUE(text_is(text_word(line), "three"));
+    KT_TRUE(text_empty(text_section(all, "four", &line)));
+    KT_TRUE(text_empty(line));
     t = all;
     KT_REQUIRE(text_line(&t, &line));
     KT_TRUE(text_is(text_after(line, "== "), "Title"));

@@ -49,6 +49,12 @@ KTEST(usage, options_are_taken_out)
     KT_TRUE(!value('j') && !value('v'));
 }
 
+KTEST(usage, a_name_without_a_section_fits_nothing)
+{
+    KT_TRUE(!take("undescribed"));
+    KT_TRUE(!take("undescribed -x 1"));
+}
+
 KTEST(usage, options_take_values)
 {
     static const char *const lines[] = {"walk -n 5 -j alloc", "walk -jn5 alloc",
