@@ -9,12 +9,14 @@
  *     console_getkey <------------------------------------------------ input
  *
  * console_lock guards the state and the devices. Until interrupts are enabled,
- * and again in a panic, the task that reads a key polls the devices.
+ * and again in a panic, the task that reads a key polls the devices. In a panic
+ * it halts in between, and any interrupt ends the halt.
  */
 #include "drivers/console.h"
 #include "drivers/ansi.h"
 #include "drivers/debugcon.h"
 #include "drivers/kbd.h"
+#include "drivers/pit.h"
 #include "drivers/serial.h"
 #include "drivers/vga.h"
 #include "kernel/lib/printf.h"
@@ -33,6 +35,8 @@ struct spinlock console_lock = SPINLOCK_INIT("console", CONSOLE_LOCK_RANK);
 
 static struct {
     bool interrupts; /* input arrives by itself */
+    bool halts;      /* in a panic: it did */
+    uint32_t ticks;  /* in a panic: interrupts of the clock before it */
     bool keyboard;   /* the last key came from it, not from the line */
     enum console_terminals terminals;
     bool (*pager)(const char *s, size_t n); /* or NULL */
@@ -146,6 +150,23 @@ int console_trykey(void)
     return key;
 }
 
+/* Between two polls. In a panic, interrupts were disabled, perhaps for ever, or
+ * this processor gets none: it halts only after the clock has interrupted. */
+static void rest(void)
+{
+    if (!console.halts) {
+        cpu_relax();
+        return;
+    }
+    if (timer_interrupts() != console.ticks) {
+        cpu_wait_interrupt();
+    } else {
+        irq_enable();
+        cpu_relax();
+    }
+    irq_disable();
+}
+
 int console_getkey(void)
 {
     int key;
@@ -153,7 +174,7 @@ int console_getkey(void)
     if (console.interrupts)
         return console.getkey();
     while ((key = console_trykey()) == KEY_NONE)
-        cpu_relax();
+        rest();
     return key;
 }
 
@@ -385,6 +406,8 @@ void console_enable_interrupts(void)
 void console_panic_mode(void)
 {
     irq_disable();
+    console.halts = console.halts || console.interrupts;
+    console.ticks = timer_interrupts();
     console.interrupts = false;
     console.pager = NULL;
     serial_disable_interrupts();

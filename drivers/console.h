@@ -23,7 +23,8 @@ void console_init(void);
 /* Switches from polling to interrupts. After the PIC and IDT are ready. */
 void console_enable_interrupts(void);
 
-/* Returns to polling for good, in a panic. Interrupts stay masked. */
+/* Returns to polling for good, in a panic. Interrupts are disabled, but for the
+ * halts of console_getkey. */
 void console_panic_mode(void);
 
 void console_write(const char *s, size_t n);
@@ -84,7 +85,7 @@ void console_colour(enum console_colour colour);
 void console_set_pager(bool (*pager)(const char *s, size_t n));
 
 /* The next key: 1 to 255 or enum console_key. Halts the processor while it
- * waits (polls after console_panic_mode). */
+ * waits; only polls where no interrupt would end the halt. */
 int console_getkey(void);
 
 /* The same without waiting: KEY_NONE if there is none. The caller of

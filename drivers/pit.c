@@ -45,6 +45,11 @@ void timer_init(void)
     pic_unmask(TIMER_IRQ);
 }
 
+uint32_t timer_interrupts(void)
+{
+    return irq_count(TIMER_IRQ);
+}
+
 uint64_t timer_ms(void)
 {
     uint32_t high, low;

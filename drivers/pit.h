@@ -23,6 +23,9 @@ struct timer_now {
 };
 extern volatile struct timer_now timer_now;
 
+/* Interrupts of the clock, those after a panic included. */
+uint32_t timer_interrupts(void);
+
 /* Milliseconds since timer_init, in steps of 10. Never goes back; does not
  * advance while interrupts are disabled. */
 uint64_t timer_ms(void);

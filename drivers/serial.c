@@ -173,7 +173,7 @@ void serial_disable_interrupts(void)
     if (!serial.present)
         return;
     serial.interrupts = false;
-    set_ier(0);
+    set_ier(serial.ier & IER_RECEIVE);
     pump_all();
 }
 

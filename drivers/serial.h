@@ -22,7 +22,8 @@ void serial_set_sink(bool (*ready)(void), void (*sink)(uint8_t byte));
  * writer waits while it is full. */
 void serial_enable_interrupts(void);
 
-/* Returns to polling after the ring is sent. */
+/* Returns to polling after the ring is sent. A byte that arrives still ends a
+ * halt. */
 void serial_disable_interrupts(void);
 
 /* Sends text; \n becomes CR LF. */

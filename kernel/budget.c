@@ -14,11 +14,9 @@
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/panic.h"
 
-/* Exit codes (power_exit) of a run that used up its budget, and of one that
- * panicked: its clock has stopped, so the budget could not end it. */
-#define EXIT_BUDGET 3
-#define EXIT_PANIC  4
+#define EXIT_BUDGET 3 /* for power_exit */
 
 static uint64_t last_tick; /* of the time-stamp counter; 0 is no limit */
 
@@ -29,6 +27,7 @@ static bool set_budget(char *value)
     if (!parse_u32(value, &millions) || millions == 0)
         return false;
     last_tick = rdtsc() + (uint64_t)millions * 1000000;
+    panic_exits = true; /* after a panic no tick looks at the budget */
     return true;
 }
 
@@ -45,11 +44,3 @@ static void check(const void *arg UNUSED)
 }
 
 HOOK(HOOK_TICK, check);
-
-static void stopped(const void *arg UNUSED)
-{
-    if (last_tick != 0)
-        power_exit(EXIT_PANIC);
-}
-
-HOOK(HOOK_STOPPED, stopped);

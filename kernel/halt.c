@@ -1,11 +1,13 @@
 /*
- * Stopping at boot, with a message.
+ * Stopping at boot, with a message: for ever, or as after a panic (panic.h).
  */
 #include "kernel/halt.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "drivers/power.h"
 #include "kernel/lib/hook.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/panic.h"
 
 void halt(const char *fmt, ...)
 {
@@ -19,6 +21,8 @@ void halt(const char *fmt, ...)
     debugcon_event("{\"event\":\"halt\"}");
     console_drain();
     hooks_run(HOOK_HALTED, NULL);
+    if (panic_exits)
+        power_exit(PANIC_EXIT);
     for (;;) {
         irq_disable();
         cpu_halt();

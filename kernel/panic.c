@@ -1,6 +1,7 @@
 /*
  * Panics: a report of the error, the place and the callers, and then the hook
- * to inspect the stopped machine (HOOK_INSPECT): the kernel shell.
+ * to inspect the stopped machine (HOOK_INSPECT): the kernel shell. Where nobody
+ * would type there (panic=exit), the machine ends instead.
  *
  * A panic may come from anywhere, interrupt handlers and the allocator
  * included. It disables interrupts, switches the console to polling, and uses
@@ -9,8 +10,11 @@
 #include "kernel/x86/panic.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "drivers/power.h"
 #include "kernel/lib/hook.h"
+#include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
@@ -31,6 +35,17 @@ static unsigned frame_count;
 static bool frames_trapped;
 static unsigned depth;
 static const struct cpu *panicking;
+
+bool panic_exits;
+
+static bool set_exits(char *value)
+{
+    panic_exits = strcmp(value, "exit") == 0;
+    return panic_exits || strcmp(value, "shell") == 0;
+}
+
+BOOT_OPTION(exits, "panic=", "panic=shell|exit",
+            "after a panic: a shell to inspect it, or power off", set_exits);
 
 bool panic_happened(void)
 {
@@ -80,6 +95,15 @@ static void claim(void)
         cpu_halt();
 }
 
+static __attribute__((noreturn)) void end(void)
+{
+    if (panic_exits)
+        power_exit(PANIC_EXIT);
+    console_drain();
+    for (;;)
+        cpu_halt();
+}
+
 static void begin(void)
 {
     irq_disable();
@@ -91,9 +115,7 @@ static void begin(void)
     console_panic_mode();
     if (depth > PANICS_MAX) {
         kprintf("\npanic: too many panics; halted\n");
-        console_drain();
-        for (;;)
-            cpu_halt();
+        end();
     }
 }
 
@@ -149,9 +171,9 @@ static __attribute__((noreturn)) void stop(void)
 {
     hooks_run(HOOK_REPORT, NULL);
     hooks_run(HOOK_STOPPED, NULL);
-    hooks_run(HOOK_INSPECT, NULL);
-    for (;;)
-        cpu_halt();
+    if (!panic_exits)
+        hooks_run(HOOK_INSPECT, NULL);
+    end();
 }
 
 /* ---- entry points ------------------------------------------------------- */

@@ -9,7 +9,7 @@
 struct trapframe;
 
 /* Reports the text, the registers and the callers, and stops the machine in the
- * kernel shell. May be called anywhere. */
+ * kernel shell, or ends it. May be called anywhere. */
 void panic(const char *fmt, ...) PRINTF_LIKE(1, 2)
     __attribute__((noreturn, cold));
 
@@ -22,6 +22,12 @@ void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));
 
 /* True once the machine has panicked. */
 bool panic_happened(void);
+
+/* Whether a machine that has panicked, or cannot start, ends (the option
+ * panic=exit) with PANIC_EXIT (power_exit); else it waits for a person. */
+extern bool panic_exits;
+
+#define PANIC_EXIT 4
 
 /* Prints the callers again, as in the report of the first panic. */
 void panic_backtrace(void);

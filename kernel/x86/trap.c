@@ -125,6 +125,8 @@ static void handle_irq(struct trapframe *tf, int irq)
     irq_counts[irq]++;
     if (irq_ack != NULL)
         irq_ack(irq);
+    if (panic_happened()) /* it has only ended a halt (drivers/console.c) */
+        return;
     handler = __atomic_load_n(&irq_handlers[irq], __ATOMIC_ACQUIRE);
     if (handler != NULL)
         handler(tf);

@@ -106,6 +106,13 @@ def kernel_line(commands="", append="", budget=None):
     return " ".join(words)
 
 
+def panic_ends(append):
+    """The options with which a panic ends the machine, if they do not say what
+    it does."""
+    chosen = any(w.startswith("panic=") for w in append.split())
+    return append if chosen else f"{append} panic=exit".strip()
+
+
 def processors():
     """Arguments for CPUS=, the number of processors, in the environment."""
     count = os.environ.get("CPUS") or "1"
@@ -294,7 +301,8 @@ def run(image, commands="", append="", memory="128", counted=None,
     folder = tempfile.mkdtemp(prefix="slate-")
     try:
         serial, events = f"{folder}/serial", f"{folder}/events"
-        line = kernel_line(commands, append, budget if counted else None)
+        line = kernel_line(commands, append if counted else panic_ends(append),
+                           budget if counted else None)
         argv = command(boot_arguments(image, line, initrd), memory, counted,
                        serial=f"file:{serial}", events=events,
                        extra=BARE + EXIT_PORT + disk_arguments(disks) +
@@ -595,6 +603,12 @@ class Machine:
         of its end, which comes before this prompt or before a later one."""
         return (self.command(f"kill {whom}").strip()
                 or self.until("echo", r"\w").strip())
+
+    def wait_halt(self):
+        """Waits until all processors halt."""
+        watchdog.poll(lambda: self.qmp.execute(
+            "human-monitor-command", **{"command-line": "info registers -a"}),
+            lambda said: "HLT=1" in said and "HLT=0" not in said)
 
     def wait(self):
         """Waits for QEMU to end; returns its exit status."""

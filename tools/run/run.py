@@ -17,8 +17,9 @@ Reads from the environment:
                               own, or any argument of QEMU's -serial (null)
 
 The serial line is this terminal. In a terminal and without CMD, the kernel
-gets the option terminal=both: colours, and a page at a time. If there is a
-display, a window opens too.
+gets the option terminal=both: colours, and a page at a time. Without a terminal,
+or if CMD ends with poweroff, it gets panic=exit: a panic ends the run, with a
+status that is not 0. If there is a display, a window opens too.
 Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.
 """
 
@@ -127,9 +128,11 @@ def main():
         sys.exit(f"make run: DISK: {e}")
     if disks and "start=" not in append:
         append = f"{append} start=ext2".strip()
-    if not (args.iso or commands) and "terminal=" not in append and \
-            sys.stdin.isatty() and sys.stdout.isatty():
+    attended = sys.stdin.isatty() and sys.stdout.isatty()
+    if not (args.iso or commands) and "terminal=" not in append and attended:
         append = f"{append} terminal=both".strip()
+    if not attended or commands.split(";")[-1].strip() == "poweroff":
+        append = qemu.panic_ends(append)
     line = qemu.kernel_line(commands, append)
     qemu.leave_in_order()
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
@@ -137,7 +140,7 @@ def main():
         argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
                             switch("ICOUNT"), switch("KVM"), has_display(),
                             serial="mon:stdio", events=events,
-                            extra=qemu.processors() + disks)
+                            extra=qemu.processors() + qemu.EXIT_PORT + disks)
         print("Ctrl-A X leaves QEMU.", flush=True)
         sys.exit(boot(argv + second_line(), events))
 

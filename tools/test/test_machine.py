@@ -10,6 +10,7 @@ from conftest import ROOT, debug, memory, sanitized
 from tools.run import qemu
 
 PANIC_PROMPT = r"slate!> "
+PANIC_STATUS = 4 << 1 | 1  # PANIC_EXIT, as isa-debug-exit returns it
 
 
 # ---- keyboard and screen ---------------------------------------------------
@@ -201,6 +202,30 @@ def test_panic_drops_to_a_shell_on_both_consoles(boot):
     machine.wait_screen(r"^slate!>")
     machine.send("kmastat\r")
     assert "kmem_cache" in machine.expect(PANIC_PROMPT)
+    machine.wait_halt()
     machine.keys("e", "c", "h", "o", "spc", "h", "i", "ret")
     machine.expect(r"\nhi\r?\n")
     machine.expect(PANIC_PROMPT)
+
+
+@pytest.mark.parametrize("line", ["fault locked", "fault stack",
+                                  "fault console"])
+def test_the_shell_after_a_panic_halts_while_it_waits(boot, workshop, line):
+    machine = boot(image=workshop)
+    crash(machine, line)
+    for _ in range(3):
+        machine.wait_halt()
+        machine.send("echo $((typed))" * 8 + "\r")
+        machine.expect(r"\n(\$\(\(typed\)\)(echo )?){8}\r?\n")
+        machine.expect(PANIC_PROMPT)
+
+
+def test_a_panic_ends_the_machine_where_an_option_says_so(kernel):
+    """So does a machine that cannot start."""
+    run = qemu.run(kernel, "panic; poweroff", append="panic=exit", budget=None)
+    assert run.status == PANIC_STATUS and "panic" in run.named
+    assert "slate!>" not in run.text
+    run = qemu.run(kernel, "panic", append="panic=exit", memory=2, budget=None)
+    assert run.status == PANIC_STATUS and "halt" in run.named, run.explain()
+    run = qemu.run(kernel, "poweroff", append="panic=nothing")
+    assert "option panic=: nothing is not a value" in run.text

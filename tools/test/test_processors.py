@@ -7,7 +7,7 @@ import re
 import pytest
 
 from conftest import tiers
-from tools.run import elf, gdb, qemu, watchdog
+from tools.run import elf, gdb, qemu
 
 NO_PSE = "4 MiB pages (PSE)"
 NO_TSC = "time-stamp counter (TSC)"
@@ -20,9 +20,7 @@ def refused(machine):
     text = machine.expect(r"Halted\.\r\n", unless="slate> ").split("\r\n")
     screen = [line.rstrip() for line in machine.wait_screen(r"Halted\.")]
     assert [line for line in screen if line] == text[:-1]
-    watchdog.poll(lambda: machine.qmp.execute(
-        "human-monitor-command", **{"command-line": "info registers"}),
-        lambda registers: "HLT=1" in registers)
+    machine.wait_halt()
     return [re.fullmatch(r"Slate cannot start: the processor has no (.*)\.",
                          line)[1] for line in text[:-2]]
 

@@ -138,6 +138,27 @@ def test_a_closed_terminal_leaves_no_files(make, monkeypatch, tmp_path, target,
 
 # ---- a kernel that crashes -------------------------------------------------
 
+@pytest.mark.parametrize("commands", ["panic", "panic; poweroff",
+                                      "panic;echo poweroff"])
+def test_a_panic_ends_a_run_that_nobody_watches(make, kernel, commands):
+    """Nobody types at a panic's prompt if the run was to end by itself, or
+    without a terminal."""
+    done = watchdog.run(
+        [sys.executable, "-m", "tools.run.run", str(kernel)], cwd=ROOT,
+        env={**os.environ, "CMD": commands}, text=True, capture_output=True)
+    assert done.returncode == 9, done.stderr
+    assert "panic: " in done.stdout and "slate!>" not in done.stdout
+    child = make("run", f"CMD={commands}")
+    if commands.endswith("; poweroff"):
+        child.expect(pexpect.EOF)
+        child.wait()
+        assert child.exitstatus != 0 and "slate!>" not in child.before
+    else:
+        child.expect_exact("slate!> ")
+        child.send("poweroff\r")
+        child.expect(pexpect.EOF)
+
+
 CRASH = """
 bits 32
 org 0x100000
