@@ -23,7 +23,7 @@ TEXT = Path(__file__).parents[2] / "kernel/shell/explain.txt"
 
 def sections():
     """{name: its sentences}, those that the kernel's `explain` prints."""
-    parts = re.split(r"^= (.*)$", TEXT.read_text(), flags=re.M)[1:]
+    parts = re.split(r"^= (.*)$", TEXT.read_text("utf-8"), flags=re.M)[1:]
     return dict(zip(parts[::2], parts[1::2]))
 
 

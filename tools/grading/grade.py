@@ -38,7 +38,7 @@ def stamp(tree):
     """A hand-out's .lab: {"lab": 2, "seed": 7, ...}, or nothing."""
     try:
         with open(tree / labs.STAMP, "rb") as f:
-            data = labs.tomllib.loads(f.read(4096).decode())
+            data = labs.tomllib.loads(f.read(4096).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return {}
     return {key: data[key] for key, kind in

@@ -264,7 +264,7 @@ class Machine:
 def load_checker(path):
     """The names that an answers.py defines."""
     names = {"__name__": "answers", "__file__": str(path)}
-    code = compile(Path(path).read_text(encoding="utf-8"), str(path), "exec")
+    code = compile(Path(path).read_text("utf-8-sig"), str(path), "exec")
     folder = str(Path(path).parent)
     sys.path.insert(0, folder)
     try:
@@ -277,7 +277,7 @@ def load_checker(path):
 def read_answers(data):
     """({id: answer}, error in the file or None)."""
     try:
-        return labs.tomllib.loads(data.decode("utf-8")), None
+        return labs.tomllib.loads(data.decode("utf-8-sig")), None
     except UnicodeDecodeError:
         return {}, "answers.toml is not UTF-8 text"
     except (labs.tomllib.TOMLDecodeError, RecursionError, ValueError) as e:

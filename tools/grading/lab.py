@@ -93,7 +93,7 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
 def version(root):
     """The state of the tree, as git describes it."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root,
-                          check=False, capture_output=True, text=True)
+                          check=False, capture_output=True, encoding="utf-8")
     return done.stdout.strip() if done.returncode == 0 else "unknown"
 
 
@@ -103,16 +103,16 @@ def write_extras(root, lab, out, seed, solved):
     (out / labs.STAMP).write_text(
         f"# Written by `make lab`; `make grade` reads it.\n"
         f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
-        f'version = "{version(root)}"\n')
+        f'version = "{version(root)}"\n', encoding="utf-8")
     files = "".join(f"    {name}\n" for name in lab.files)
     text = START.format(number=lab.number, title=lab.title, page=lab.page,
                         files=files)
     mark = f"Task {lab.number}."
-    marked = [name for name in lab.files if mark in (out / name).read_text()
-              and not name.endswith(".toml")]
+    marked = [name for name in lab.files if not name.endswith(".toml")
+              and mark in (out / name).read_text("utf-8")]
     if marked:
         text += PLACES.format(number=lab.number, sources=" ".join(marked))
-    (out / "START-HERE.md").write_text(text)
+    (out / "START-HERE.md").write_text(text, encoding="utf-8")
 
 
 # ---- the command line ------------------------------------------------------

@@ -152,7 +152,7 @@ def _checked(table, kind, place):
 
 def _parse(path):
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError as e:
         raise LabError(f"{path} does not exist") from e
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as e:
@@ -290,7 +290,7 @@ def all_cuts(root, lab):
             raise LabError(f"{name}: cuts of a task are in TASK.cut, and "
                            f"{lab.folder}/lab.toml has no task {path.stem}")
         try:
-            found += cuts.read(name, path.read_text(encoding="utf-8"))
+            found += cuts.read(name, path.read_text("utf-8-sig"))
         except UnicodeDecodeError as e:
             raise LabError(f"{name}: {e}") from e
         except cuts.CutError as e:
@@ -337,7 +337,7 @@ def check_patches(root):
     for patch in patches:
         done = subprocess.run(["git", "apply", "--check", "-p1", patch],
                               cwd=root, check=False, capture_output=True,
-                              text=True)
+                              encoding="utf-8")
         if done.returncode != 0:
             problems.append(f"{patch.relative_to(root)}:1: does not apply: "
                             f"{done.stderr.splitlines()[0]}")

@@ -41,7 +41,7 @@ def grade(lab, tree, out):
     began = time.monotonic()
     done = subprocess.run([ROOT / "tools/grade", "--lab", str(lab.number),
                            "--out", out, tree], check=False,
-                          capture_output=True, text=True)
+                          capture_output=True, encoding="utf-8")
     said = done.stdout.splitlines()
     print(f"{time.monotonic() - began:6.1f} s  status {done.returncode}  "
           f"{said[-1] if said else done.stderr.strip()}", flush=True)

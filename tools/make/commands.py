@@ -21,7 +21,7 @@ def main():
     rows = "".join(f'    "{name}",\n' for name in names(sources))
     out.write_text('#include "kernel/shell/shell.h"\n\n'
                    "const char *const shell_workshop_commands[] = {\n"
-                   f"{rows}    0,\n}};\n")
+                   f"{rows}    0,\n}};\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -13,7 +13,6 @@ iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 DISK_MB ?= 32
 
 .PHONY: disk
-disk:                             ## build/disk.img, ext2 with a journal,
+disk: $(BUILD)/texts              ## build/disk.img, ext2 with a journal,
                                   ## DISK_MB=32
-	@mkdir -p $(BUILD)
 	@$(PYTHON) -m tools.run.disk $(BUILD)/disk.img '$(DISK_MB)' user/disk

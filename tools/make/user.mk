@@ -101,6 +101,22 @@ $(USER)/bin/beattest: $(patsubst %.c,$(USER)/%.o,user/tests/devtest/check.c \
 
 -include $(USER_OBJ:.o=.d)
 
+# Texts that are part of a kernel, an initrd or a disk as they are.
+TEXTS := $(addsuffix /help.txt,kernel/shell tools/workshop) \
+           user/tests/servers $(USER_FILES) \
+           $(shell find user/disk -type f 2>/dev/null)
+
+$(BUILD)/texts: $(TEXTS)
+	@bad=$$(LC_ALL=C grep -lI -e "$$(printf '\r')" \
+	    -e "^$$(printf '\357\273\277')" $^) || mkdir -p $(@D); \
+	test -z "$$bad" || { echo 'make: CR LF at the end of lines, or a' \
+	    'byte-order mark, would be part of what the kernel reads. A new git' \
+	    'clone has neither, and dos2unix removes both. They are in' $$bad \
+	    >&2; exit 1; }
+	@touch $@
+
+$(BUILD)/flags $(USER)/flags: | $(BUILD)/texts
+
 # The archive that the boot loader loads beside the kernel, and that fills the
 # root file system: user/root and the programs, without debug information. The
 # workshop's has the programs of user/tests and their servers, too.

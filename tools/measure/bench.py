@@ -272,7 +272,7 @@ def all_figures(figures):
 
 def write_doc(path, figures):
     """Replaces the text between the marks of the book's page."""
-    text = path.read_text()
+    text = path.read_text(encoding="utf-8")
     for mark, rows in (("headline", headline), ("programs", programs),
                        ("kinds", kinds), ("files", files),
                        ("fragmentation", fragments), ("debugging", debugging),
@@ -281,7 +281,7 @@ def write_doc(path, figures):
         after = rest.split("<!-- end -->", 1)[1]
         table = "\n".join(rows(figures))
         text = f"{before}<!-- {mark} -->\n{table}\n<!-- end -->{after}"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
 
 
 def main():
@@ -306,7 +306,8 @@ def main():
     print_files(figures)
     print(f"boot to prompt: {figures['boot.instructions']:,} instructions, "
           f"{figures['boot.host_ms']} ms on this host")
-    args.out.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n")
+    args.out.write_text(json.dumps(figures, indent=1, sort_keys=True) + "\n",
+                        encoding="utf-8")
     print(f"{len(figures)} figures written to {args.out}")
     if args.doc:
         write_doc(args.doc, figures)

@@ -137,10 +137,10 @@ def main():
                          os.environ.get("MEM") or "64")
     shape = rows[0][1].shape
     args.folder.mkdir(parents=True, exist_ok=True)
-    (args.folder / "cachesim.svg").write_text(drawing.file())
+    (args.folder / "cachesim.svg").write_text(drawing.file(), encoding="utf-8")
     (args.folder / "index.html").write_text(
         page.html("Objects in a processor\u2019s cache",
-                  body(rows, shape, wish, drawing)))
+                  body(rows, shape, wish, drawing)), encoding="utf-8")
     print(shape)
     print(f"{wish['OBJECTS']} objects of {wish['SIZE']} bytes, the first "
           f"{wish['HOT']} of each touched\n")

@@ -133,9 +133,10 @@ def draw(stats, folder, workload="", only=None, each=pictures.EACH_STATE,
                 "memory": pictures.memory(stats, colours)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, drawing in drawings.items():
-        (folder / f"{name}.svg").write_text(drawing.file())
+        (folder / f"{name}.svg").write_text(drawing.file(), encoding="utf-8")
     (folder / "index.html").write_text(
-        page.html("The heap in pictures", body(stats, drawings, workload)))
+        page.html("The heap in pictures", body(stats, drawings, workload)),
+        encoding="utf-8")
 
 
 def arguments():
@@ -167,7 +168,7 @@ def main():
                                          "milliseconds from 10 on")
     if args.source:
         workload = ""
-        lines = args.source.read_text(errors="replace").splitlines()
+        lines = args.source.read_text("utf-8", "replace").splitlines()
     else:
         lines = gather(args.kernel, workload, step, memory,
                        os.environ.get("APPEND", ""))
@@ -179,7 +180,8 @@ def main():
                                              f"{name}")
     draw(stats, args.folder, workload, only, args.each, not args.no_tips)
     if not args.source:
-        (args.folder / "statistics.jsonl").write_text("\n".join(lines) + "\n")
+        (args.folder / "statistics.jsonl").write_text(
+            "\n".join(lines) + "\n", encoding="utf-8")
     for doubt in stats.doubts:
         print(f"picture: ! {doubt}", file=sys.stderr)
     objects = sum(c.total for c in stats.caches.values())

@@ -53,7 +53,7 @@ TALK = {"pair": ("102", "52", "172"), "alloc": ("232", "90", "3,008"),
 def count(program, cpus):
     """{phase: {"atomics": …, "lines": …}} of one of the host's programs."""
     return json.loads(subprocess.run(
-        [str(program), str(cpus)], check=True, text=True,
+        [str(program), str(cpus)], check=True, encoding="utf-8",
         stdout=subprocess.PIPE).stdout)
 
 
@@ -159,10 +159,10 @@ def tables(found):
 
 
 def write_doc(path, found):
-    before, rest = path.read_text().split("<!-- scale -->\n", 1)
+    before, rest = path.read_text(encoding="utf-8").split("<!-- scale -->\n", 1)
     after = rest.split("<!-- end -->", 1)[1]
     path.write_text(before + "<!-- scale -->\n" + "\n".join(tables(found)) +
-                    "<!-- end -->" + after)
+                    "<!-- end -->" + after, encoding="utf-8")
 
 
 # ---- picture ----------------------------------------------------------------
@@ -226,8 +226,8 @@ def main():
         print(f"  {key:32}{value:>10}")
     found.update(memory)
     args.out.with_suffix(".json").write_text(
-        json.dumps(found, indent=1, sort_keys=True) + "\n")
-    args.out.with_suffix(".svg").write_text(draw(found).file())
+        json.dumps(found, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    args.out.with_suffix(".svg").write_text(draw(found).file(), "utf-8")
     print(f"{len(found)} figures written to {args.out}.json, "
           f"drawn in {args.out}.svg")
     if args.doc:

@@ -58,6 +58,6 @@ def run(image):
             argv, done.returncode,
             (folder / "serial").read_bytes().decode(errors="replace"),
             qemu.read_events(folder / "events"),
-            (folder / "log").read_text(errors="replace")[-3000:])
+            (folder / "log").read_text("utf-8", "replace")[-3000:])
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -53,7 +53,7 @@ def _run(name, *arguments, moment=None):
     if moment:
         environment["E2FSPROGS_FAKE_TIME"] = moment
     argv = [tool(name), *map(str, arguments)]
-    return watchdog.run(argv, text=True, errors="replace",
+    return watchdog.run(argv, encoding="utf-8", errors="replace",
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                         env=environment)
 
@@ -134,7 +134,8 @@ def debugfs(path, *commands, write=False):
     """Runs commands of debugfs; returns their output. debugfs exits with
     status 0 even after an error; only its messages report one."""
     _exists(path)
-    with tempfile.NamedTemporaryFile("w", suffix=".debugfs") as script:
+    with tempfile.NamedTemporaryFile("w", suffix=".debugfs",
+                                     encoding="utf-8") as script:
         script.write("\n".join(commands) + "\n")
         script.flush()
         words = (["-w"] if write else []) + ["-f", script.name, path]

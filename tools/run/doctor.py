@@ -26,7 +26,7 @@ COLUMNS = ["check", "least", "debian", "fedora", "arch", "macos", "use"]
 def output(*argv, stdin=None):
     """The output of a command, or None if it fails or does not exist."""
     try:
-        done = subprocess.run(argv, input=stdin, check=True, text=True,
+        done = subprocess.run(argv, input=stdin, check=True, encoding="utf-8",
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     except (OSError, subprocess.CalledProcessError):
         return None
@@ -101,7 +101,7 @@ def verdict(row, found):
 
 def rows():
     """The lines of tools.list as dictionaries."""
-    for line in (ROOT / "tools/tools.list").read_text().splitlines():
+    for line in (ROOT / "tools/tools.list").read_text("utf-8").splitlines():
         if line and not line.startswith("#"):
             yield dict(zip(COLUMNS, line.split("|")))
 

@@ -35,7 +35,8 @@ def _gdb(kernel, plan, folder, target):
     argv = [GDB, "-nx", "-q", "--batch", "-x", str(SETTINGS), str(kernel),
             *target, "-x", str(HERE / "gdb_steps.py")]
     done = watchdog.run(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        encoding="utf-8",
         env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
              "LC_ALL": "C.UTF-8"})
     said = []
@@ -79,7 +80,7 @@ class Session:
             if core_at is not None:
                 corefile.narrow(core_file)
         except GdbError as e:
-            qemu_said = Path(f"{folder}/qemu").read_text(errors="replace")
+            qemu_said = Path(f"{folder}/qemu").read_text("utf-8", "replace")
             raise GdbError(f"{e}\n{qemu_said}") from e
         finally:
             machine.kill()

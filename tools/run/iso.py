@@ -63,7 +63,7 @@ def write(kernel, initrd, out, line=""):
             [tool, *bios_modules(tool),
              "--install-modules=multiboot normal iso9660 biosdisk boot",
              "--fonts=", "--locales=", "--themes=", "-o", str(out), folder],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
             check=False)
     if done.returncode:
         raise IsoError(f"{tool} failed:\n{done.stdout}")

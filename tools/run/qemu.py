@@ -317,7 +317,7 @@ def run(image, commands="", append="", memory="128", counted=None,
         except FileNotFoundError as e:
             raise QemuError(f"{QEMU} not found: run tools/setup") from e
         except subprocess.TimeoutExpired as e:
-            text = Path(serial).read_text(errors="replace")
+            text = Path(serial).read_text("utf-8", "replace")
             raise QemuError(f"watchdog: {shlex.join(argv)}\nstill runs after "
                             f"{timeout} s; printed:\n{text[-4000:]}") from e
         text = Path(serial).read_bytes().decode(errors="replace") \

@@ -81,7 +81,8 @@ def qemu_version():
     """The first line of `qemu --version`. Only the same version can replay a
     log."""
     try:
-        done = subprocess.run([qemu.QEMU, "--version"], check=False, text=True,
+        done = subprocess.run([qemu.QEMU, "--version"], check=False,
+                              encoding="utf-8",
                               capture_output=True)
     except FileNotFoundError as e:
         raise ReplayError(f"{qemu.QEMU} not found: run tools/setup") from e
@@ -196,13 +197,13 @@ class Recording:
 
     def save(self):
         self.file("about.json").write_text(json.dumps(self.about, indent=1)
-                                           + "\n")
+                                           + "\n", encoding="utf-8")
 
     def load(self, kernel=None):
         """Reads about.json and checks that the recording can be replayed, with
         `kernel` if given. Raises ReplayError."""
         try:
-            self.about = json.loads(self.file("about.json").read_text())
+            self.about = json.loads(self.file("about.json").read_text("utf-8"))
         except FileNotFoundError as e:
             raise ReplayError(f"there is no recording in {self.folder}: "
                               "make record") from e

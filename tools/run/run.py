@@ -42,7 +42,8 @@ def has_display():
         return False
     try:
         kinds = subprocess.run([qemu.QEMU, "-display", "help"], check=False,
-                               capture_output=True, text=True).stdout.split()
+                               capture_output=True,
+                               encoding="utf-8").stdout.split()
     except FileNotFoundError:
         return False
     return bool({"gtk", "sdl", "cocoa"} & set(kinds))

@@ -33,7 +33,7 @@ def problem():
         return "no prlimit here: no limits and no sandbox, only time-outs"
     if not shutil.which("bwrap"):
         return "no bwrap here: limits, but no sandbox"
-    done = subprocess.run([*BWRAP, "true"], check=False, text=True,
+    done = subprocess.run([*BWRAP, "true"], check=False, encoding="utf-8",
                           stderr=subprocess.PIPE)
     if done.returncode:
         return ("bwrap does not work here: limits, but no sandbox: "

@@ -127,12 +127,12 @@ def main(argv):
         sys.exit(__doc__.strip())
     text = EMPTY
     if argv[1] != "--empty":
-        symbols = read_nm(Path(argv[1]).read_text())
+        symbols = read_nm(Path(argv[1]).read_text(encoding="utf-8"))
         called = functions(symbols)
         if not called:
             sys.exit(f"symbols.py: {argv[1]} names no function")
         text = write_table(called, objects(symbols), statics(symbols))
-    Path(argv[2]).write_text(HEAD + text)
+    Path(argv[2]).write_text(HEAD + text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ BUDGET = 100000
 def firmware(name):
     """The path of a file among QEMU's firmware."""
     try:
-        done = subprocess.run([qemu.QEMU, "-L", "help"], text=True, check=True,
+        done = subprocess.run([qemu.QEMU, "-L", "help"],
+                              encoding="utf-8", check=True,
                               stdout=subprocess.PIPE)
     except FileNotFoundError as e:
         raise qemu.QemuError(f"{qemu.QEMU} not found: run tools/setup") from e
@@ -56,7 +57,7 @@ def run(kernel, commands=""):
         argv = sandbox.wrap([NODE, MACHINE, json.dumps(machine, default=str)],
                             seconds=watchdog.SECONDS, write=[folder],
                             read=[ROOT, Path(kernel).parent])
-        done = watchdog.run(argv, text=True, stdout=subprocess.PIPE,
+        done = watchdog.run(argv, encoding="utf-8", stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT)
         return qemu.Result(
             argv, done.returncode,

@@ -92,7 +92,7 @@ def in_memory():
 
 
 def _configured(name):
-    flags = product("flags", "workshop").read_text().split()
+    flags = product("flags", "workshop").read_text(encoding="utf-8").split()
     return f"-DCONFIG_{name}=1" in flags
 
 
@@ -158,7 +158,7 @@ def other_kernel(folder, *settings):
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
             ["make", "--no-print-directory", "-j2", *settings,
-             f"BUILD={there}", str(kernel)], cwd=ROOT, text=True,
+             f"BUILD={there}", str(kernel)], cwd=ROOT, encoding="utf-8",
             check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / kernel

@@ -17,6 +17,9 @@
                 commented-out code
     tests       each source has a test file: X/tests/test_y.c for X/y.c, or
                 one whose first lines name it (Tests: X/y.c)
+    texts       every file is UTF-8, with LF at the end of lines and without a
+                byte-order mark; Python that opens a text names its encoding,
+                so that it reads the same in every locale
     cppcheck    no warning
 
 Prints how large the rooms of the tree are, which nothing limits, and how long
@@ -25,6 +28,8 @@ one.
 """
 
 import argparse
+import ast
+import codecs
 import os
 import re
 import shutil
@@ -81,6 +86,10 @@ def sources(*suffixes):
                 yield (Path(folder) / name).relative_to(ROOT)
 
 
+def text_of(path):
+    return (ROOT / path).read_text("utf-8")
+
+
 def is_test(path):
     return "tests" in path.parts
 
@@ -101,7 +110,7 @@ def without_comments(text):
 
 def code_lines(path):
     """Lines that hold code: neither blank nor only comment."""
-    text = (ROOT / path).read_text()
+    text = text_of(path)
     if path.suffix == ".asm":
         lines = (line.split(";")[0] for line in text.splitlines())
     else:
@@ -113,7 +122,7 @@ def functions(path):
     """(name, first line, length, body) of each function defined in a file. A
     function ends at the first closing brace in column 0, where clang-format
     puts it. Its length is that of its body, without the braces' lines."""
-    lines = without_comments((ROOT / path).read_text()).splitlines()
+    lines = without_comments(text_of(path)).splitlines()
     for i, line in enumerate(lines):
         if line != "{" or i == 0:
             continue
@@ -154,7 +163,7 @@ def check_width():
     count = 0
     files = list(sources(*TREE))
     for path in files:
-        for number, line in enumerate((ROOT / path).read_text().splitlines()):
+        for number, line in enumerate(text_of(path).splitlines()):
             count += 1
             if len(line.expandtabs(8)) > WIDTH:
                 finding(path, number + 1, f"{len(line.expandtabs(8))} columns")
@@ -198,7 +207,7 @@ MARK = re.compile(r"\w*sanitize\w*|\b(?:kasan|ubsan|__asan)\w*", re.I)
 def includes():
     """(path, line, target) of each file that another one names."""
     for path in sources(*NAMING):
-        text = (ROOT / path).read_text()
+        text = text_of(path)
         if path.suffix == ".ld":
             text = re.sub(r"(?<!\S)/\*.*?\*/",
                           lambda m: re.sub(r"[^\n]", " ", m.group()), text,
@@ -235,7 +244,7 @@ def check_arrows():
         elif there not in allowed(home):
             finding(path, line, f"{home}/ may not include {target}")
     for path in sources(*NAMING):
-        for number, line in enumerate((ROOT / path).read_text().splitlines(),
+        for number, line in enumerate(text_of(path).splitlines(),
                                       1):
             mark = None if is_apparatus(path) else MARK.search(line)
             if mark:
@@ -275,7 +284,7 @@ def check_map():
     if not file.exists():
         finding("build/slate.map", 0, "does not exist: make kernel")
         return
-    objects = re.findall(r"^LOAD build/(\S+)\.o$", file.read_text(), re.M)
+    objects = re.findall(r"^LOAD build/(\S+)\.o$", text_of(file), re.M)
     if not objects:
         finding(file, 0, "names no objects")
     for name in objects:
@@ -290,14 +299,14 @@ def check_assembly():
         if path.parts[0] not in PRODUCT or is_test(path) or \
                 path.parts[:2] in (("kernel", "x86"), ("drivers", "servers")):
             continue
-        text = without_comments((ROOT / path).read_text())
+        text = without_comments(text_of(path))
         for number, line in enumerate(text.splitlines(), 1):
             if re.search(r"\b(__asm__|__asm|asm)\b", line):
                 finding(path, number, "inline assembly is in kernel/x86/ alone")
 
 
 def all_lines(paths):
-    return sum(len((ROOT / path).read_text().splitlines()) for path in paths)
+    return sum(len(text_of(path).splitlines()) for path in paths)
 
 
 def rooms():
@@ -353,7 +362,7 @@ INSTRUCTION = re.compile(
 def commented_out(path):
     """(line, text) of the code in comments of a file. An example in a comment
     at the left edge is indented, and no such code."""
-    text = (ROOT / path).read_text()
+    text = text_of(path)
     if path.suffix == ".asm":
         for number, line in enumerate(text.splitlines(), 1):
             if INSTRUCTION.match(line):
@@ -377,7 +386,7 @@ def check_cuts():
     for path in sources(".c", ".h", ".asm"):
         for number, line in commented_out(path):
             finding(path, number, f"commented-out code: {line}")
-        for number, line in enumerate((ROOT / path).read_text().splitlines(),
+        for number, line in enumerate(text_of(path).splitlines(),
                                       1):
             if re.search(r"\bLAB\s+\d+\.\d|\bLAB_MISSING\b", line):
                 finding(path, number, "the mark of a lab: cuts are in "
@@ -399,7 +408,7 @@ def check_tests():
     for path in sources(".c", ".py"):
         if not path.name.startswith("test_"):
             continue
-        says = TESTED.findall((ROOT / path).read_text()[:2000])
+        says = TESTED.findall(text_of(path)[:2000])
         for pattern in ", ".join(says).split(", ") if says else ():
             found = {str(p.relative_to(ROOT)) for p in ROOT.glob(pattern)}
             tested |= found
@@ -411,6 +420,48 @@ def check_tests():
     for path in sorted(product - tested):
         finding(path, 1, "no test file says that it tests this")
     print(f"tests       for {len(product & tested)} of {len(product)} sources")
+
+
+def opens_by_locale(call):
+    """Whether a call opens a text in the encoding of the locale."""
+    words = {word.arg: word.value for word in call.keywords}
+    if "encoding" in words:
+        return False
+    if any(getattr(words.get(word), "value", False) is True
+           for word in ("text", "universal_newlines")):
+        return True
+    name = ast.unparse(call.func)
+    method = name.rsplit(".", 1)[-1]
+    if method in ("read_text", "write_text"):  # encoding: the last argument
+        return len(call.args) < (1 if method == "read_text" else 2)
+    if name in ("os.open", "tarfile.open") or method not in (
+            "open", "fdopen", "NamedTemporaryFile", "TemporaryFile"):
+        return False
+    place = 1 if name in ("open", "io.open", "os.fdopen") else 0
+    mode = words.get("mode", (*call.args, None, None)[place])
+    if mode is None:
+        return not method.endswith("TemporaryFile")
+    return "b" not in ast.unparse(mode)
+
+
+def check_texts():
+    names = labs.tracked(ROOT)
+    for name in names:
+        data = (ROOT / name).read_bytes()
+        if data.startswith(codecs.BOM_UTF8):
+            finding(name, 1, "begins with a byte-order mark")
+        if b"\r" in data:
+            finding(name, data.count(b"\n", 0, data.index(b"\r")) + 1,
+                    "has a carriage return")
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as e:
+            finding(name, data.count(b"\n", 0, e.start) + 1, "is not UTF-8")
+    for path in sources(".py"):
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.Call) and opens_by_locale(node):
+                finding(path, node.lineno, "opens a text without an encoding")
+    print(f"texts       {len(names)} files")
 
 
 def tool(name):
@@ -426,7 +477,8 @@ def check_layout():
         return
     files = [str(p) for p in sources(".c", ".h")]
     done = subprocess.run(["clang-format", "--dry-run", "--Werror", *files],
-                          cwd=ROOT, capture_output=True, text=True, check=False)
+                          cwd=ROOT, capture_output=True,
+                          encoding="utf-8", check=False)
     print(f"layout      clang-format on {len(files)} files")
     places = re.findall(r"^(\S+?):(\d+):\d+: error:", done.stderr, re.M)
     for path in dict.fromkeys(p for p, _ in places):
@@ -450,7 +502,7 @@ def check_cppcheck():
          "--suppress=comparePointers", "-D__i386__=1",
          "-I.", "-Ikernel", "--template={file}:{line}: {id}: {message}",
          *files],
-        cwd=ROOT, capture_output=True, text=True, check=False)
+        cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     print(f"cppcheck    {len(files)} files")
     findings.extend(line for line in done.stderr.splitlines()
                     if re.match(r"\S+:\d+: ", line))
@@ -468,6 +520,7 @@ def main():
     lengths = check_functions()
     check_cuts()
     check_tests()
+    check_texts()
     check_cppcheck()
     show_sizes(lengths)
     for text in findings:

@@ -54,12 +54,12 @@ def sources():
 
 def mutants_of(files):
     return [m for file in files
-            for m in mutate.mutants_of(file, (ROOT / file).read_text())]
+            for m in mutate.mutants_of(file, (ROOT / file).read_text("utf-8"))]
 
 
 def lock_mutants_of(files):
     return [m for file in files for m in
-            mutate.lock_mutants_of(file, (ROOT / file).read_text())]
+            mutate.lock_mutants_of(file, (ROOT / file).read_text("utf-8"))]
 
 
 def place(mutant, seed):
@@ -80,7 +80,7 @@ def explained(text=None):
     a function belongs to the function before it, a `+` line without a `-` line
     to the `-` line before it."""
     found = {}
-    text = SURVIVORS.read_text() if text is None else text
+    text = SURVIVORS.read_text(encoding="utf-8") if text is None else text
     for block in re.split(r"\n\n+", text.strip()):
         where = old = ""
         identities, reason = [], []
@@ -106,8 +106,9 @@ class Program:
 
     def __init__(self, name, libraries, flags=()):
         self.folder = BUILD / name
-        self.flags = [*(self.folder / "flags").read_text().split(), *flags]
-        self.sources = (self.folder / "objects").read_text().split()
+        self.flags = [*(self.folder / "flags").read_text("utf-8").split(),
+                      *flags]
+        self.sources = (self.folder / "objects").read_text("utf-8").split()
         self.libraries = libraries
         self.unchanged = {}
 
@@ -115,13 +116,13 @@ class Program:
         """True if it compiles. Equal code gives an equal object."""
         return subprocess.run(
             [*self.flags, "-w", "-x", "c", "-c", "-", "-o", str(out)], cwd=ROOT,
-            check=False, input=f'# 1 "{file}"\n{text}', text=True,
+            check=False, input=f'# 1 "{file}"\n{text}', encoding="utf-8",
             stderr=subprocess.DEVNULL).returncode == 0
 
     def original(self, file, folder):
         if file not in self.unchanged:
             out = Path(folder) / "unchanged.o"
-            self.compile(file, (ROOT / file).read_text(), out)
+            self.compile(file, (ROOT / file).read_text(encoding="utf-8"), out)
             self.unchanged[file] = out.read_bytes()
         return self.unchanged[file]
 
@@ -151,7 +152,7 @@ class Tests:
 
     def notice(self, mutant):
         """Whether the tests notice the mutant; None if it does not count."""
-        text = mutant.apply((ROOT / mutant.file).read_text())
+        text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
             changed, program = Path(folder, "changed.o"), Path(folder, "test")
             if not self.host.compile(mutant.file, text, changed) or \
@@ -179,7 +180,7 @@ class Seeds:
 
     def notice(self, mutant):
         """Whether a seed notices the mutant; None if it does not count."""
-        text = mutant.apply((ROOT / mutant.file).read_text())
+        text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
             changed, program = Path(folder, "changed.o"), Path(folder, "races")
             if not self.races.compile(mutant.file, text, changed) or \
@@ -195,7 +196,7 @@ class Seeds:
     @staticmethod
     def first_failure(program):
         """The first seed that fails; 0: before any; None: none does."""
-        run = watchdog.run([str(program), "1", str(SEEDS)], text=True,
+        run = watchdog.run([str(program), "1", str(SEEDS)], encoding="utf-8",
                            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                            errors="replace")
         found = re.search(r"mmraces (\d+)\.\d+:", run.stdout)
@@ -203,7 +204,8 @@ class Seeds:
 
 
 def run_cases(program, arguments):
-    return watchdog.run([str(program), *arguments], text=True, errors="replace",
+    return watchdog.run([str(program), *arguments],
+                        encoding="utf-8", errors="replace",
                         capture_output=True)
 
 
@@ -287,7 +289,8 @@ def main():
         parser.error(f"no mutant is in {options.function}")
     each = -(-options.sample // PARTS) or len(mutants)
     tests, result = Seeds() if options.locks else Tests(), Result()
-    reasons = explained(LOCK_SURVIVORS.read_text() if options.locks else None)
+    reasons = explained(LOCK_SURVIVORS.read_text("utf-8")
+                        if options.locks else None)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         parts = [pool.submit(try_part, tests,
                              part_of(mutants, options.seed, part), each, show,

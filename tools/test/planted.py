@@ -47,7 +47,7 @@ def seen(bug, mode):
 def marked(bug):
     """(file, line) of the marked line of a bug."""
     for path in sorted((ROOT / "tools/workshop/bugs").glob("*.c")):
-        for number, line in enumerate(path.read_text().splitlines(), 1):
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
             if line.endswith(f"/* culprit: {bug} */"):
                 return str(path.relative_to(ROOT)), number
     raise AssertionError(f"no line is marked with {bug}")
@@ -56,7 +56,7 @@ def marked(bug):
 def culprit(bug):
     """The function with that line."""
     file, line = marked(bug)
-    for text in reversed((ROOT / file).read_text().splitlines()[:line]):
+    for text in reversed((ROOT / file).read_text("utf-8").splitlines()[:line]):
         if found := re.match(r"\w.*?(\w+)\(", text):
             return found[1]
     raise AssertionError(f"{file}:{line} is in no function")

@@ -15,13 +15,14 @@ pytestmark = pytest.mark.plain
 
 ACPITEST = BUILD / "acpi/acpitest"
 SOURCE = ROOT / "kernel/x86/tests/acpi/test_acpi.c"
-CASES = re.findall(r"^    ROW\((\w+)\)", SOURCE.read_text(), re.M)
+CASES = re.findall(r"^    ROW\((\w+)\)", SOURCE.read_text("utf-8"), re.M)
 
 
 @pytest.fixture(scope="module")
 def results():
     assert ACPITEST.exists(), f"{ACPITEST} does not exist: make test-host"
-    done = watchdog.run([str(ACPITEST)], cwd=ROOT, text=True, errors="replace",
+    done = watchdog.run([str(ACPITEST)], cwd=ROOT,
+                        encoding="utf-8", errors="replace",
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 

@@ -21,7 +21,7 @@ def pytest_generate_tests(metafunc):
     if "ata_case" in metafunc.fixturenames:
         names = [line.split("(")[1].split(")")[0]
                  for path in sorted(SOURCES.glob("test_*.c"))
-                 for line in path.read_text().splitlines()
+                 for line in path.read_text(encoding="utf-8").splitlines()
                  if line.startswith("        CASE(")]
         metafunc.parametrize("ata_case", names)
 
@@ -30,7 +30,7 @@ def pytest_generate_tests(metafunc):
 def results():
     assert ATATEST.exists(), f"{ATATEST} does not exist: make test-host"
     done = watchdog.run(
-        [str(ATATEST)], cwd=ROOT, text=True, errors="replace",
+        [str(ATATEST)], cwd=ROOT, encoding="utf-8", errors="replace",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={"ASAN_OPTIONS": "detect_leaks=0",
              "CMOCKA_MESSAGE_OUTPUT": "TAP"})

@@ -49,14 +49,14 @@ def test_titles_are_those_of_the_pages(chapter):
 
 def test_readme_leads_to_the_book():
     """The README links to the book, and has at most two screens."""
-    text = (ROOT / "README.md").read_text()
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert "](docs/index.md)" in text
     assert len(text.splitlines()) <= 90
 
 
 def test_the_glossary_is_sorted_and_leads_to_chapters():
     rows = re.findall(r"^\| ([^|]+) \| [^|]+ \| \[[^]]+\]\(([\w/.-]+)\) \|$",
-                      (book.DOCS / "glossary.md").read_text(), re.M)
+                      (book.DOCS / "glossary.md").read_text("utf-8"), re.M)
     terms = [term.lower() for term, _ in rows]
     assert len(terms) > 30 and terms == sorted(terms)
     assert {path for _, path in rows} <= {c.path for c in CHAPTERS}
@@ -66,7 +66,7 @@ def test_the_glossary_is_sorted_and_leads_to_chapters():
 def test_a_chapter_leads_to_the_next(chapter):
     """The last line links to the next chapter; the last chapter has none."""
     after = TOLD[TOLD.index(chapter) + 1:]
-    last = chapter.file.read_text().rstrip().split("\n")[-1]
+    last = chapter.file.read_text(encoding="utf-8").rstrip().split("\n")[-1]
     assert not after or last == f"Next: [{after[0].title}]({after[0].path})"
 
 
@@ -83,7 +83,7 @@ def drawings(text):
 
 @each
 def test_a_chapter_has_a_drawing(chapter):
-    assert drawings(chapter.file.read_text())
+    assert drawings(chapter.file.read_text(encoding="utf-8"))
 
 
 def test_drawings_are_told_from_listings():
@@ -100,14 +100,15 @@ def exercises(text):
 
 @each
 def test_a_chapter_ends_with_exercises(chapter):
-    assert 3 <= len(exercises(chapter.file.read_text())) <= 5
-    assert "\n## " not in chapter.file.read_text().split("## Exercises")[1]
+    assert 3 <= len(exercises(chapter.file.read_text(encoding="utf-8"))) <= 5
+    text = chapter.file.read_text("utf-8")
+    assert "\n## " not in text.split("## Exercises")[1]
 
 
 # ---- the paper ---------------------------------------------------------------
 
 SECTIONS = re.findall(r"^\| ([\d.]+) \| [^|]+ \| ([^|]+) \| ([^|]+) \|$",
-                      (book.DOCS / "paper.md").read_text(), re.M)
+                      (book.DOCS / "paper.md").read_text("utf-8"), re.M)
 
 
 def test_each_section_of_the_paper_has_its_row():
@@ -122,7 +123,7 @@ def test_each_section_of_the_paper_has_its_row():
 def test_code_of_the_paper_is_where_the_page_says(number, code):
     for part in code.split(";"):
         path, _, names = part.partition(":")
-        text = (ROOT / path.strip(" `")).read_text()
+        text = (ROOT / path.strip(" `")).read_text(encoding="utf-8")
         for name in re.findall(r"`(\w+)`", names):
             assert re.search(rf"\b{name}\b", text), f"{number}: {name}"
 
@@ -143,7 +144,7 @@ def test_links_to_other_hosts_are_none():
 
 
 def test_dead_links_are_seen(tmp_path):
-    (tmp_path / "a.html").write_text('<h2 id="x">')
+    (tmp_path / "a.html").write_text('<h2 id="x">', encoding="utf-8")
     page = tmp_path / "b.html"
     text = ('<a href="a.html#x"><a href="a.html#y"><a href="c.html">'
             '<a href="../a.html"><a href="https://h/">')
@@ -160,7 +161,7 @@ def site(shared_path):
     folder = shared_path / "site"
     done = subprocess.run([tool, "build", "-q", "-f", "tools/book/mkdocs.yml",
                            "-d", folder], cwd=ROOT, check=False,
-                          capture_output=True, text=True)
+                          capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 
@@ -172,7 +173,7 @@ def address(path):
 
 def article(site, path):
     return re.search(r"<article>.*</article>", (site / address(path))
-                     .read_text(), re.S)[0]
+                     .read_text(encoding="utf-8"), re.S)[0]
 
 
 def listings(text):
@@ -196,7 +197,7 @@ TYPED = r"(?:slate!?> |\$ |\((?:gdb|slate)\) )"
 def test_each_prompt_of_a_transcript_is_marked(site, chapter):
     typed = re.findall(rf"^ {{4,}}({TYPED})\S", re.sub(
         r"^```.*?^```", lambda m: m[0].replace("\n", "\n    "),
-        chapter.file.read_text(), flags=re.M | re.S), re.M)
+        chapter.file.read_text(encoding="utf-8"), flags=re.M | re.S), re.M)
     marked = [html.unescape(prompt) for listing in
               listings(article(site, chapter.path))
               for prompt in re.findall(r"^<i>([^<]+)</i><b>[^<]+</b>", listing,
@@ -214,7 +215,7 @@ def test_kinds_of_prompts(site):
 @long
 def test_wide_parts_of_a_page_scroll_by_themselves(site):
     """A page is as wide as the window: its tables and listings have boxes."""
-    style = (site / "book.css").read_text()
+    style = (site / "book.css").read_text(encoding="utf-8")
     for box in (r"\.wide", "\npre", r"body\.source pre"):
         assert re.search(box + r" \{[^}]*overflow-x: auto", style)
     for chapter in CHAPTERS:
@@ -232,7 +233,7 @@ def test_wide_parts_of_a_page_scroll_by_themselves(site):
 
 def leads(site, path, name):
     """The link of a name on a page of a source."""
-    text = (site / f"src/{path}.html").read_text()
+    text = (site / f"src/{path}.html").read_text(encoding="utf-8")
     return {os.path.normpath(os.path.join(os.path.dirname(path),
                                           m[1].replace(".html", "")))
             for m in re.finditer(
@@ -253,7 +254,7 @@ def test_names_of_a_source_lead_to_their_definitions(site, path, name, kind,
                                                      to):
     place = names.nearest(name, path)
     assert (place.kind, place.path) == (kind, to)
-    assert name in (ROOT / to).read_text().splitlines()[place.line - 1]
+    assert name in (ROOT / to).read_text("utf-8").splitlines()[place.line - 1]
     assert leads(site, path, name) == {f"{to}#L{place.line}"}
 
 
@@ -288,7 +289,7 @@ def test_definitions_are_seen():
 
 @pytest.fixture(scope="module")
 def index(site):
-    text = (site / "search.js").read_text()
+    text = (site / "search.js").read_text(encoding="utf-8")
     return json.loads(re.fullmatch(r"const INDEX = (.*);\n", text, re.S)[1])
 
 
@@ -328,7 +329,7 @@ def test_names_come_before_mentions(index):
 @long
 def test_excerpts_do_not_cut_words(index):
     """Each piece of a text has whole words; joined they are the text."""
-    whole = search.words((book.DOCS / "slab.md").read_text())
+    whole = search.words((book.DOCS / "slab.md").read_text(encoding="utf-8"))
     for title, address, pieces in index["entries"]:
         assert all(p and p == p.strip() for p in pieces), title
         if address.startswith("slab.html"):

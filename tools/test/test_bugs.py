@@ -90,7 +90,7 @@ def test_the_table_names_every_bug(kernel):
 
 def test_every_bug_has_a_culprit():
     folder = ROOT / "tools/workshop/bugs"
-    text = "".join(p.read_text() for p in folder.glob("*.c"))
+    text = "".join(p.read_text(encoding="utf-8") for p in folder.glob("*.c"))
     for name in TABLE:
         assert len(re.findall(rf"\S.*/\* culprit: {name} \*/$", text,
                               re.M)) == 1, name

@@ -30,7 +30,7 @@ def make(tree, *arguments):
                           "DEBUG", "SANITIZE", "SMP", "CPUS", "CMD", "APPEND",
                           "MEM")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
-                          cwd=tree, text=True, check=False,
+                          cwd=tree, encoding="utf-8", check=False,
                           capture_output=True, env=clean)
 
 
@@ -172,12 +172,29 @@ def test_a_command_and_its_help_need_each_other(tree, folder, text):
 def test_removed_source_leaves_the_kernel(tree):
     extra = tree / "kernel/extra.c"
     extra.write_text("int extra_function(void);\n"
-                     "int extra_function(void)\n{\n    return 1;\n}\n")
+                     "int extra_function(void)\n{\n    return 1;\n}\n",
+                     encoding="utf-8")
     make(tree, "kernel")
     assert b"extra_function" in (tree / "build/slate.elf").read_bytes()
     extra.unlink()
     assert compiled(make(tree, "kernel")) == set()
     assert b"extra_function" not in (tree / "build/slate.elf").read_bytes()
+
+
+@pytest.mark.parametrize("name", [
+    "kernel/shell/help.txt", "tools/workshop/help.txt", "user/root/etc/motd",
+    "user/tests/servers"])
+def test_texts_with_other_line_ends_are_refused(tree, name):
+    """They build without a warning, but the kernel would not know its help."""
+    path = tree / name
+    before = path.read_bytes()
+    for data in before.replace(b"\n", b"\r\n"), b"\xef\xbb\xbf" + before:
+        path.write_bytes(data)
+        done = make(tree, "kernel")
+        assert done.returncode == 2
+        assert re.search(rf"^make: CR LF .* {name}$", done.stderr, re.M)
+    path.write_bytes(before)
+    assert make(tree, "build/texts").returncode == 0
 
 
 def test_verbose_shows_commands(tree):

@@ -117,7 +117,7 @@ def run(kernel, folder, **environment):
     return watchdog.run(
         [sys.executable, "-m", "tools.measure.cachesim", kernel, folder],
         cwd=ROOT, env={"PATH": "/usr/bin:/bin:/usr/local/bin", **environment},
-        capture_output=True, text=True)
+        capture_output=True, encoding="utf-8")
 
 
 def row(text, name):
@@ -137,7 +137,7 @@ def test_the_usual_case_tells_the_three_apart(kernel, tmp_path):
     assert row(done.stdout, "plain") == [304, 5, 1, 13, 5, 60, 40]
     assert row(done.stdout, "powers") == [512, 8, 1, 4, 15, 60, 60]
     for name in ("index.html", "cachesim.svg"):
-        text = (tmp_path / name).read_text()
+        text = (tmp_path / name).read_text(encoding="utf-8")
         drawing = text[text.index("<svg"):text.index("</svg>") + 6]
         shapes = list(ElementTree.fromstring(drawing).iter(SVG + "rect"))
         marks = [e.get("class") for e in shapes if e.get("data-object")]

@@ -42,7 +42,7 @@ def test_the_loops_that_are_subtracted_are_those_around(kernel):
     that count a register down."""
     text = subprocess.run(
         ["objdump", "-d", "--no-show-raw-insn", kernel],
-        capture_output=True, text=True, check=True).stdout
+        capture_output=True, encoding="utf-8", check=True).stdout
     for name in ("benchcmd_empty_loop", "benchcmd_cache_pair",
                  "benchcmd_without"):
         body = re.search(rf"<{name}>:\n(.*?)\n\n", text, re.S).group(1)

@@ -321,7 +321,7 @@ def tree(tmp_path):
             "docs/labs/03-slab/tests/t.c": "x\n", "build/x.o": "x\n"}.items():
         path = tmp_path / "tree" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     shutil.copytree(ROOT / "tools", tmp_path / "tree/tools",
                     ignore=shutil.ignore_patterns("__pycache__", "test",
                                                   "workshop"))
@@ -349,7 +349,7 @@ def tree(tmp_path):
 def test_lab_toml_is_checked(tree, old, new, why):
     path = tree / "docs/labs/02-buddies/lab.toml"
     assert labs.load(tree, 2).number == 2
-    path.write_text(LAB_TOML.replace(old, new, 1))
+    path.write_text(LAB_TOML.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(labs.LabError, match=why) as caught:
         labs.handed_out(tree, labs.load(tree, 2))
     assert "\n" not in str(caught.value)
@@ -363,7 +363,7 @@ def test_lab_toml_is_checked(tree, old, new, why):
     ("2.1.cut", SPLIT.replace("one", "won"), r'"won\(p\);", which is not'),
 ])
 def test_bad_cuts_write_nothing(tree, name, text, why):
-    (tree / "docs/labs/02-buddies/cuts" / name).write_text(text)
+    (tree / "docs/labs/02-buddies/cuts" / name).write_text(text, "utf-8")
     with pytest.raises(labs.LabError, match=why) as caught:
         labs.handed_out(tree, labs.load(tree, 2))
     count, problems = labs.check_cuts(tree)
@@ -382,9 +382,9 @@ def test_wrong_solutions_that_do_not_apply(tree):
     patch = ("What: wrong.\nLoses: 2.split\n\n--- a/mm/x.c\n+++ b/mm/x.c\n"
              "@@ -9,3 +9,3 @@\n {\n-    one(p);\n+    two(p);\n }\n")
     path = tree / "docs/labs/02-buddies/wrong/a.patch"
-    path.write_text(patch)
+    path.write_text(patch, encoding="utf-8")
     assert labs.check_patches(tree) == (1, [])
-    path.write_text(patch.replace("one", "won"))
+    path.write_text(patch.replace("one", "won"), encoding="utf-8")
     count, (problem,) = labs.check_patches(tree)
     assert count == 1
     assert problem.startswith("docs/labs/02-buddies/wrong/a.patch:1: does not")
@@ -392,10 +392,10 @@ def test_wrong_solutions_that_do_not_apply(tree):
 
 # ---- the command -----------------------------------------------------------
 
-def lab(tree, *options):
-    return subprocess.run([sys.executable, "-m", "tools.grading.lab",
+def lab(tree, *options, python=()):
+    return subprocess.run([sys.executable, *python, "-m", "tools.grading.lab",
                            *options],
-                          cwd=tree, capture_output=True, text=True,
+                          cwd=tree, capture_output=True, encoding="utf-8",
                           check=False)
 
 
@@ -413,10 +413,10 @@ def test_contents_of_a_hand_out(tree, tmp_path):
     assert here == {
         ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
         L + "README.md", L + "answers.py", L + "tests/split.c"}
-    assert (out / "mm/x.c").read_text() == ALL_CUT
-    assert "secret" not in (out / L / "answers.py").read_text()
-    assert "seed = 7\n" in (out / ".lab").read_text()
-    start = (out / "START-HERE.md").read_text()
+    assert (out / "mm/x.c").read_text(encoding="utf-8") == ALL_CUT
+    assert "secret" not in (out / L / "answers.py").read_text(encoding="utf-8")
+    assert "seed = 7\n" in (out / ".lab").read_text(encoding="utf-8")
+    start = (out / "START-HERE.md").read_text(encoding="utf-8")
     assert L + "README.md" in start
     assert 'grep -n "Task 2\\." mm/x.c\n' in start
     assert os.access(out / "tools/setup", os.X_OK)
@@ -431,8 +431,8 @@ def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
 def test_secret_checkers_stay(tree, tmp_path):
     """A secret answers.py, and the modules it uses, are not handed out."""
     folder = tree / "docs/labs/02-buddies"
-    (folder / "lab.toml").write_text("secret = true\n" + LAB_TOML)
-    (folder / "witness.py").write_text("def see():\n    pass\n")
+    (folder / "lab.toml").write_text("secret = true\n" + LAB_TOML, "utf-8")
+    (folder / "witness.py").write_text("def see():\n    pass\n", "utf-8")
     assert lab(tree, "--lab", "2", "--out", tmp_path / "o").returncode == 0
     assert not {n for n in files(tmp_path / "o")
                 if n.startswith("docs/labs") and n.endswith(".py")}
@@ -440,17 +440,43 @@ def test_secret_checkers_stay(tree, tmp_path):
 
 def test_solved_tasks(tree, tmp_path):
     lab(tree, "--lab", "2", "--out", tmp_path / "out", "--tasks", "2.1,2.2")
-    assert "lab_missing" not in (tmp_path / "out/mm/x.c").read_text()
+    assert "lab_missing" not in (tmp_path / "out/mm/x.c").read_text("utf-8")
 
 
 def test_only_what_git_tracks(tree, tmp_path):
     for words in (["init", "-q"], ["add", "mm", "docs", "tools"]):
         subprocess.run(["git", *words], cwd=tree, check=True)
-    (tree / "mm/x.c").write_text(C.replace("int x", "int edited"))
+    (tree / "mm/x.c").write_text(C.replace("int x", "int edited"), "utf-8")
     (tree / "docs/labs/02-buddies/cuts/2.2.cut").unlink()
     assert lab(tree, "--lab", "2", "--out", tmp_path / "o").returncode == 0
     assert "README.md" not in files(tmp_path / "o")
-    assert "edited" in (tmp_path / "o/mm/x.c").read_text()
+    assert "edited" in (tmp_path / "o/mm/x.c").read_text(encoding="utf-8")
+
+
+def test_the_encoding_of_the_locale_has_no_say(tree, tmp_path, monkeypatch):
+    """As with EUC-KR or GBK; ASCII lacks these characters for certain."""
+    monkeypatch.setenv("LC_ALL", "C")
+    (tree / "mm/x.c").write_text("/* §, «x» */\n" + C, encoding="utf-8")
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "§",
+               python=["-X", "utf8=0"])
+    assert done.returncode == 0, done.stderr
+    assert "§, «x»" in (tmp_path / "§/mm/x.c").read_text("utf-8")
+    said = subprocess.run([sys.executable, "-X", "utf8=0", "-c",
+                           "import tools; print('\\u00a7')"], cwd=tree,
+                          check=True, stdout=subprocess.PIPE).stdout
+    assert said == b"\\xa7\n"
+
+
+@pytest.mark.parametrize("change", [
+    lambda data: b"\xef\xbb\xbf" + data,
+    lambda data: data.replace(b"\n", b"\r\n")])
+@pytest.mark.parametrize("name", ["lab.toml", "answers.py", "cuts/2.1.cut"])
+def test_marks_and_line_ends_of_other_editors(tree, tmp_path, name, change):
+    path = tree / "docs/labs/02-buddies" / name
+    path.write_bytes(change(path.read_bytes()))
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/mm/x.c").read_text("utf-8") == ALL_CUT
 
 
 @pytest.mark.parametrize("options, why", [

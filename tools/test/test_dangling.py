@@ -35,7 +35,8 @@ def run(tree, *command, **settings):
     clean = {k: v for k, v in os.environ.items()
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "CMD",
                           "APPEND", "MEM", "BUDGET")}
-    done = watchdog.run(command, cwd=tree, text=True, stdout=subprocess.PIPE,
+    done = watchdog.run(command, cwd=tree,
+                        encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, env={**clean, **settings})
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -43,7 +44,7 @@ def run(tree, *command, **settings):
 
 def head_of(patch):
     return re.search(r"^Commands: (.*)\nNamed: (.*): (\w+) at (\S+)$",
-                     patch.read_text(), re.M).groups()
+                     patch.read_text(encoding="utf-8"), re.M).groups()
 
 
 def test_every_patch_fits():

@@ -222,7 +222,8 @@ def make(*arguments):
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     return subprocess.run(
         ["make", "--no-print-directory", "-o", str(BUILD / "slate.elf"),
-         "-o", str(BUILD / "initrd.tar"), *arguments], cwd=ROOT, text=True,
+         "-o", str(BUILD / "initrd.tar"), *arguments], cwd=ROOT,
+         encoding="utf-8",
         check=False, capture_output=True, env=clean, stdin=subprocess.DEVNULL)
 
 
@@ -244,7 +245,7 @@ def test_make_disk_and_make_run(kernel, tmp_path):
                            ({"DISK": str(image), "ICOUNT": "1"},
                             "cannot be counted")]:
         done = watchdog.run(
-            run_py, cwd=ROOT, text=True, capture_output=True,
+            run_py, cwd=ROOT, encoding="utf-8", capture_output=True,
             env={**os.environ, "CMD": command, **settings})
         assert said in done.stdout + done.stderr
         assert (done.returncode == 0) == (said == "6144 sectors")

@@ -31,7 +31,8 @@ def line_of(text, at):
 
 def rows():
     """(number, name, cells) of each row of the table of all calls."""
-    table = (ROOT / "docs/syscalls.md").read_text().split("| nr | call |")[1]
+    page = (ROOT / "docs/syscalls.md").read_text("utf-8")
+    table = page.split("| nr | call |")[1]
     for line in table.splitlines()[2:]:
         cells = [cell.strip() for cell in line.split("|")[1:-1]]
         if len(cells) < 2:
@@ -42,14 +43,14 @@ def rows():
 
 
 def test_every_system_call_has_its_row():
-    header = (ROOT / "kernel/abi/syscall.h").read_text()
+    header = (ROOT / "kernel/abi/syscall.h").read_text(encoding="utf-8")
     listed = re.findall(r"^ +X\((\w+)\)", header, re.M)
     assert len(listed) > 40
     assert [(n, name) for n, name, _ in rows()] == list(enumerate(listed))
 
 
 def test_every_handler_is_where_the_book_says():
-    handlers = "".join(p.read_text() for p in
+    handlers = "".join(p.read_text(encoding="utf-8") for p in
                        (ROOT / "kernel/syscall").glob("*.c"))
     for _, name, _ in rows():
         assert re.search(rf"^int32_t sys_{name}\(", handlers, re.M), name
@@ -57,13 +58,14 @@ def test_every_handler_is_where_the_book_says():
 
 def errors():
     return set(re.findall(r"^#define (E\w+) +\d+",
-                          (ROOT / "kernel/abi/errno.h").read_text(), re.M))
+                          (ROOT / "kernel/abi/errno.h").read_text("utf-8"),
+                          re.M))
 
 
 @each_page
 def test_errors_exist(page):
     assert len(errors()) > 30
-    used = {word for word in named(page.read_text())
+    used = {word for word in named(page.read_text(encoding="utf-8"))
             if re.fullmatch(r"E[A-Z0-9]+", word)}
     assert used <= errors(), used - errors()
 
@@ -79,7 +81,7 @@ def test_errors_of_the_table_are_marked():
 
 @each_page
 def test_links_lead_somewhere(page):
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for link in re.finditer(r"\]\(([^)#\s]+)(#[^)\s]*)?\)", text):
         if re.match(r"\w+:", link.group(1)):
             continue
@@ -94,7 +96,7 @@ def is_path(word):
 
 @each_page
 def test_paths_exist(page):
-    for word in filter(is_path, named(page.read_text())):
+    for word in filter(is_path, named(page.read_text(encoding="utf-8"))):
         pattern = re.sub(r"\b[A-Z]+\b(?=/|$)", "*", word).rstrip("/")
         assert any(ROOT.glob(pattern)), f"{page.name}: {word}"
 
@@ -102,7 +104,8 @@ def test_paths_exist(page):
 @pytest.fixture(scope="module")
 def words():
     """{path: its words} of every source of the tree."""
-    return {str(p.relative_to(ROOT)): set(re.findall(r"\w+", p.read_text()))
+    return {str(p.relative_to(ROOT)):
+            set(re.findall(r"\w+", p.read_text("utf-8")))
             for folder in FOLDERS for p in (ROOT / folder).rglob("*")
             if p.suffix in SOURCES}
 
@@ -111,7 +114,7 @@ def words():
 def test_identifiers_exist(page, words):
     """Everything in backticks that can only be a name of the sources."""
     known = set().union(*words.values())
-    for word in named(page.read_text()):
+    for word in named(page.read_text(encoding="utf-8")):
         name = re.fullmatch(r"(?:struct |enum )?(\w+)(\(.*\))?", word)
         if name and ("_" in word or name.group(2) or " " in word):
             assert name.group(1) in known, f"{page.name}: {word}"
@@ -120,7 +123,7 @@ def test_identifiers_exist(page, words):
 @each_page
 def test_functions_are_in_the_files_given(page, words):
     """`name` (`path`), and `name` in `path`: the file knows the name."""
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for m in re.finditer(r"`(\w+)(?:\(\))?`\*{0,2}\s+(?:\(|in\s+)"
                          r"`([\w/.-]+\.\w+)`", text):
         name, path = m.groups()
@@ -130,7 +133,7 @@ def test_functions_are_in_the_files_given(page, words):
 
 def test_the_page_about_the_tree_answers():
     """Each row of its tables of changes names a file or folder that exists."""
-    page = (ROOT / "docs/tree.md").read_text()
+    page = (ROOT / "docs/tree.md").read_text(encoding="utf-8")
     changes = page[page.index("| to change … |"):]
     rows = re.findall(r"^\| (?!to change).+? \| (.+) \|$", changes, re.M)
     assert len(rows) > 50
@@ -144,7 +147,7 @@ def test_the_page_about_the_tree_answers():
 
 def shell_commands():
     """The names of the kernel shell's commands, the workshop's included."""
-    text = "".join(p.read_text() for folder in FOLDERS
+    text = "".join(p.read_text(encoding="utf-8") for folder in FOLDERS
                    for p in (ROOT / folder).rglob("*.c"))
     return set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", text))
 
@@ -157,7 +160,7 @@ def test_commands_and_programs_exist(page):
         "docs/labs/*/bin", "docs/labs/*/servers")
                 for p in ROOT.glob(folder + "/*")}
     assert len(commands) > 30 and len(programs) > 30
-    lines = re.findall(r"^ *slate> (.+)$", page.read_text(), re.M)
+    lines = re.findall(r"^ *slate> (.+)$", page.read_text("utf-8"), re.M)
     for part in ";".join(re.sub(r"\"[^\"]*\"", "", line)
                          for line in lines).split(";"):
         typed = part.split()
@@ -175,7 +178,7 @@ HELP = ("kernel/shell/help.txt", "tools/workshop/help.txt")
 
 def test_every_shell_command_has_its_help():
     """A section each, in a group, of lines that fit the screen."""
-    texts = [(ROOT / path).read_text() for path in HELP]
+    texts = [(ROOT / path).read_text(encoding="utf-8") for path in HELP]
     names = [name for text in texts
              for name in re.findall(r"^= (\w+)", text, re.M)]
     assert len(names) == len(set(names)) and set(names) == shell_commands()
@@ -186,7 +189,7 @@ def test_every_shell_command_has_its_help():
 
 def test_every_shell_command_has_its_row():
     commands = shell_commands()
-    page = (ROOT / "docs/shell.md").read_text()
+    page = (ROOT / "docs/shell.md").read_text(encoding="utf-8")
     firsts = re.findall(r"^\| (`.*?`(?:, `.*?`)*) \|", page, re.M)
     described = {name.split()[0] for cell in firsts for name in named(cell)}
     assert not commands - described, commands - described
@@ -194,8 +197,8 @@ def test_every_shell_command_has_its_row():
 
 @each_page
 def test_make_targets_exist(page):
-    makefile = "".join(p.read_text() for p in
+    makefile = "".join(p.read_text(encoding="utf-8") for p in
                        [ROOT / "Makefile", *ROOT.glob("tools/make/*.mk")])
-    text = page.read_text()
+    text = page.read_text(encoding="utf-8")
     for target in re.findall(r"(?:^ +|`|&& )make ([a-z][\w-]*)", text, re.M):
         assert re.search(rf"^{target}:", makefile, re.M), target

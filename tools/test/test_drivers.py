@@ -30,7 +30,7 @@ def run(kernel, *commands, extra=()):
 
 def all_good(text, name):
     """Whether every check of a file of devtest was made and passed."""
-    source = (ROOT / f"user/tests/devtest/{name}.c").read_text()
+    source = (ROOT / f"user/tests/devtest/{name}.c").read_text(encoding="utf-8")
     count = len(re.findall(r"^ +check\(", source, re.M))
     wrong = [line for line in text.splitlines()
              if not line.startswith(("good: ", "devtest: "))]
@@ -261,6 +261,6 @@ def code(text):
 def test_the_chapter_shows_the_whole_driver():
     """Its listings, joined in the order of the page, are the file."""
     shown = "".join(re.findall(r"(?m)^```c\n((?:(?!```).*\n)*)```$",
-                               (ROOT / "docs/driver.md").read_text()))
-    source = (ROOT / "drivers/servers/rtc.c").read_text()
+                               (ROOT / "docs/driver.md").read_text("utf-8")))
+    source = (ROOT / "drivers/servers/rtc.c").read_text(encoding="utf-8")
     assert code(shown) == code(source[source.index("#include"):])

@@ -32,7 +32,7 @@ each_format = pytest.mark.parametrize("form", FORMATS)
 def run(name, *arguments, text=None, good=(0,)):
     """Output of a program, which must end with one of these statuses."""
     done = watchdog.run(
-        [str(name), *map(str, arguments)], input=text, text=True,
+        [str(name), *map(str, arguments)], input=text, encoding="utf-8",
         errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         # leak checking needs ptrace, which a container may not allow
         env={"PATH": PATH, "ASAN_OPTIONS": "detect_leaks=0", "LC_ALL": "C"})

@@ -130,7 +130,7 @@ def test_damaged_disks_end_in_errors(kernel, tmp_path):
                    "mkdir /disk/a/d", "mv /disk/a/name3 /disk/a/d",
                    "rm -r /disk/a/b", "sync", "umount /disk",
                    f"echo end of {seed}"]
-    (tmp_path / "script").write_text("\n".join(script) + "\n")
+    (tmp_path / "script").write_text("\n".join(script) + "\n", encoding="utf-8")
     result = qemu.run(
         kernel, "run -p init sh /script; verify; poweroff", budget=100_000,
         initrd=archive(kernel, tmp_path, files))

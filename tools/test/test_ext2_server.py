@@ -17,7 +17,7 @@ def folder(shared_path):
     source = shared_path / "source"
     (source / "deep" / "er").mkdir(parents=True)
     (source / "deep" / "er" / "big").write_bytes(BIG)
-    (source / "hello").write_text("written by mke2fs\n")
+    (source / "hello").write_text("written by mke2fs\n", encoding="utf-8")
     return source
 
 

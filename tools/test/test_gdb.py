@@ -22,7 +22,7 @@ MARK = f"echo mark-{os.getpid()}"  # finds our QEMU among all processes
 def session(kernel):
     return watchdog.run(
         [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch",
-         *COMMANDS], cwd=ROOT, text=True, stdout=subprocess.PIPE,
+         *COMMANDS], cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**os.environ, "CMD": MARK})
 
 

@@ -8,13 +8,13 @@ from conftest import ROOT
 from tools.test import sessions
 
 PAGES = [p for p in sorted((ROOT / "docs").glob("*.md"))
-         if sessions.blocks(p.read_text())]
+         if sessions.blocks(p.read_text(encoding="utf-8"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_transcripts(kernel, page):
     """To update the transcripts, run tools/test/sessions.py."""
-    wrong = sessions.differences(kernel, page.read_text())
+    wrong = sessions.differences(kernel, page.read_text(encoding="utf-8"))
     for command, said, says in wrong:
         print(f"---- {page.name}: {command}", *said, "---- but GDB says",
               *says, sep="\n")
@@ -23,7 +23,7 @@ def test_transcripts(kernel, page):
 
 def test_a_wrong_answer_is_seen(kernel):
     """Wrong by a number, by an extra line, by a missing one."""
-    page = (ROOT / "docs/gdb.md").read_text()
+    page = (ROOT / "docs/gdb.md").read_text(encoding="utf-8")
     stop = next(b for b in sessions.blocks(page) if b.name == "stop")
     text = page[page.rindex("```gdb", 0, stop.start):stop.end] + "```\n"
     assert not sessions.differences(kernel, text)
@@ -36,10 +36,10 @@ def test_a_wrong_answer_is_seen(kernel):
 
 def test_every_command_has_its_row():
     """The chapter's table of all commands is complete."""
-    page = (ROOT / "docs/gdb.md").read_text().split("## All commands")[1]
+    page = (ROOT / "docs/gdb.md").read_text("utf-8").split("## All commands")[1]
     told = set(re.findall(r"`slab (\w+)`", page))
     have = set()
     for path in (ROOT / "tools/gdb").glob("slab*.py"):
-        have |= set(re.findall(r'^    """slab (\w+)', path.read_text(),
+        have |= set(re.findall(r'^    """slab (\w+)', path.read_text("utf-8"),
                                re.M))
     assert len(have) > 25 and have <= told, have - told

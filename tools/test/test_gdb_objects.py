@@ -61,13 +61,13 @@ IN_CAT = ["slate symbols", "bt 1", "slate bt", "slate cpus", "output $pid()",
 
 def is_early(entry):
     """Whether a transcript is of the earlier stop."""
-    before = "\n".join(PAGE.read_text().split("\n")[:entry.first])
+    before = "\n".join(PAGE.read_text("utf-8").split("\n")[:entry.first])
     return EARLY[0] in before and EARLY[1] not in before
 
 
 def of_the_page():
     """The commands in the book, in order, for the stop at `dmesg`."""
-    return [e.command for e in transcript.entries(PAGE.read_text())
+    return [e.command for e in transcript.entries(PAGE.read_text("utf-8"))
             if not is_early(e) and not e.command.startswith(ELSEWHERE)]
 
 
@@ -443,9 +443,9 @@ def test_the_book_is_true(run, live):
 
     def answer(entry):
         return (early if is_early(entry) else live).get(entry.command)
-    text = PAGE.read_text()
+    text = PAGE.read_text(encoding="utf-8")
     if os.environ.get("SLATE_BOOK") == "write":
-        PAGE.write_text(transcript.rewrite(text, answer))
+        PAGE.write_text(transcript.rewrite(text, answer), encoding="utf-8")
         return
     entries = [e for e in transcript.entries(text)
                if not e.command.startswith(ELSEWHERE)]
@@ -479,7 +479,7 @@ def test_transcripts_are_compared():
 def test_every_command_is_listed(live):
     listed = re.findall(r"^(slate \w+)", live["slate"], re.M)
     assert set(listed) >= set(EXAMPLES) and listed == sorted(listed)
-    sources = "".join(p.read_text()
+    sources = "".join(p.read_text(encoding="utf-8")
                       for p in (ROOT / "tools/gdb").glob("sl*.py"))
     assert set(re.findall(r'^    """(slate \w+)', sources, re.M)) == \
         set(EXAMPLES)
@@ -532,7 +532,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
     file = tmp_path / "slate.core"
     made = watchdog.run(
         [sys.executable, "-m", "tools.run.core", str(kernel), str(file)],
-        cwd=ROOT, text=True, capture_output=True,
+        cwd=ROOT, encoding="utf-8", capture_output=True,
         env={**os.environ, "MEM": "16", "ICOUNT": "1",
              "CMD": "run -b sleep 9; panic \"for a test\""})
     assert made.returncode == 0, made.stderr
@@ -540,7 +540,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
     opened = watchdog.run(
         [sys.executable, "-m", "tools.run.debug", "--core", str(file),
          str(kernel), "--", "--batch", "-ex", "slate tasks", "-ex", "slate bt",
-         "-ex", "slate dmesg -n 3"], cwd=ROOT, text=True,
+         "-ex", "slate dmesg -n 3"], cwd=ROOT, encoding="utf-8",
         capture_output=True)
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
@@ -551,6 +551,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
 def test_core_needs_a_file_it_can_read(kernel):
     done = subprocess.run(
         [sys.executable, "-m", "tools.run.debug", "--core", "nosuch",
-         str(kernel)], cwd=ROOT, check=False, text=True, capture_output=True)
+         str(kernel)], cwd=ROOT, check=False,
+         encoding="utf-8", capture_output=True)
     assert done.returncode == 1
     assert done.stderr.startswith("make gdb: cannot read nosuch;")

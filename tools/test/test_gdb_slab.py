@@ -200,7 +200,8 @@ def batch(kernel, *lines):
             str(kernel)]
     for line in lines:
         argv += ["-ex", f"echo @\\n{line}\\n", "-ex", line]
-    done = watchdog.run(argv, cwd=ROOT, text=True, stdout=subprocess.PIPE,
+    done = watchdog.run(argv, cwd=ROOT,
+                        encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT)
     parts = re.split(r"^@\n", done.stdout, flags=re.M)[1:]
     return {line: part.split("\n", 1)[1] for line, part in zip(lines, parts)}

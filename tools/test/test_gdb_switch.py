@@ -50,7 +50,8 @@ def names_in(text):
 def callees(kernel):
     """{return address: the function called, "" if by a pointer}"""
     text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
-                          stdout=subprocess.PIPE, text=True, check=True).stdout
+                          stdout=subprocess.PIPE,
+                          encoding="utf-8", check=True).stdout
     lines = re.findall(r"^ *(\w+):\t(.*)", text, re.M)
     return {int(after, 16): "".join(re.findall(r"<([\w.]+)", what)[:1])
             for (_, what), (after, _) in zip(lines, lines[1:])

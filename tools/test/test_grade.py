@@ -214,7 +214,7 @@ def fill(folder, files):
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -258,7 +258,7 @@ def odd_files(folder):
         fill(folder / name, {SHEET: RIGHT})
         (folder / name / SERVICES).mkdir(parents=True)
     solution = BUILD / "grade-test/tree" / WORK
-    (folder / "huge" / WORK).write_text(body("") + "/**/\n" * 100000)
+    (folder / "huge" / WORK).write_text(body("") + "/**/\n" * 100000, "utf-8")
     (folder / "linked" / WORK).symlink_to(solution)
     (folder / "linked-folder" / SERVICES).rmdir()
     (folder / "linked-folder" / SERVICES).symlink_to(solution.parent)
@@ -298,7 +298,8 @@ def odd_answers(folder):
 
 def run(tree, *arguments):
     return subprocess.run([tree / "tools/grade", *map(str, arguments)],
-                          cwd="/", capture_output=True, text=True, check=False)
+                          cwd="/", capture_output=True,
+                          encoding="utf-8", check=False)
 
 
 class Graded:
@@ -343,7 +344,7 @@ def graded(tree):
 
 def result(graded, name):
     """({name: (score, state)}, results.json) of a submission."""
-    data = json.loads((graded.of(name) / "results.json").read_text())
+    data = json.loads((graded.of(name) / "results.json").read_text("utf-8"))
     return {t["name"]: (t["score"], t["output"].split("\n")[0])
             for t in data["tests"]}, data
 
@@ -433,7 +434,7 @@ def test_the_others_are_graded(graded):
 
 def summary(out):
     """{submission: row} of a grader's table."""
-    with open(out / "summary.csv", newline="") as f:
+    with open(out / "summary.csv", newline="", encoding="utf-8") as f:
         return {row["submission"]: row for row in csv.DictReader(f)}
 
 
@@ -480,7 +481,7 @@ def test_instructors_read_about_wrong_signatures(graded):
 def test_no_key_is_told(graded, name):
     """The key is in no result of the grader's run with this submission."""
     for path in graded.of(name).parent.rglob("*.*"):
-        text = path.read_text()
+        text = path.read_text(encoding="utf-8")
         assert "gradekey" not in text.replace("the grader's key: ", "")
         assert not re.search(r"[0-9]{32}", text.replace("7" * 32, "")), path
 
@@ -509,10 +510,10 @@ def test_here(tree):
     (work / ".venv").symlink_to(ROOT / ".venv")
     done = subprocess.run(
         ["make", "--no-print-directory", "grade", "LAB=0"], cwd=work,
-        capture_output=True, text=True, check=False,
+        capture_output=True, encoding="utf-8", check=False,
         env={**os.environ, "MAKEFLAGS": "", "BUILD": "build"})
     assert done.returncode == 2 and "80/100" in done.stdout, done.stdout
-    data = json.loads((work / "build/grade/results.json").read_text())
+    data = json.loads((work / "build/grade/results.json").read_text("utf-8"))
     assert data["score"] == 80
 
 

@@ -57,6 +57,7 @@ def test_reports_stand_odd_text():
 
 @pytest.mark.parametrize("sheet, states", (
     ("sum = 42\nwhy = 0\n", ["not checked", "not checked"]),
+    ("\ufeffsum = 42\r\nwhy = 0\r\n", ["not checked", "not checked"]),
     ("sum = 42\nwhy = \"\"\n", ["not checked", "no answer"]),
     ("sum 42", ["unreadable", "unreadable"])))
 def test_checker_that_stays_at_home(sheet, states):
@@ -79,7 +80,8 @@ def test_checker_that_stays_at_home(sheet, states):
 def boxed(script, **options):
     """Output of a shell under sandbox.wrap, and the signal that ended it."""
     argv = sandbox.wrap(["sh", "-c", script], **{"seconds": 5, **options})
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, capture_output=True,
+                          encoding="utf-8", check=False)
     return done.stdout + done.stderr, sandbox.signal_of(done.returncode)
 
 
@@ -96,7 +98,7 @@ def test_limits(write):
 def test_the_sandbox(tmp_path):
     for name in ("hidden", "hidden/mine", "other"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "file").write_text(name)
+        (tmp_path / name / "file").write_text(name, encoding="utf-8")
     said, _ = boxed(f"""cd {tmp_path}
         cat hidden/file hidden/mine/file other/file
         echo > hidden/mine/new; echo > other/new; echo > $HOME/.slate-test

@@ -21,7 +21,7 @@ def mmtest(*arguments):
     # Leak checking needs ptrace, which a container may not allow; the cases
     # count leaked pages and objects themselves.
     return watchdog.run(
-        [str(MMTEST), *map(str, arguments)], cwd=ROOT, text=True,
+        [str(MMTEST), *map(str, arguments)], cwd=ROOT, encoding="utf-8",
         capture_output=True, errors="replace",
         env={"ASAN_OPTIONS": "detect_leaks=0"})
 

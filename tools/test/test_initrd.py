@@ -60,7 +60,7 @@ def tree(folder, names):
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(name)
+        path.write_text(name, encoding="utf-8")
     return folder
 
 
@@ -140,8 +140,9 @@ def test_small_programs_are_small(archive, name, pages):
 
 def test_every_system_call_has_a_stub():
     listed = re.findall(r"^ +X\((\w+)\)",
-                        (ROOT / "kernel/abi/syscall.h").read_text(), re.M)
-    stubs = (ROOT / "user/lib/syscall.asm").read_text()
+                        (ROOT / "kernel/abi/syscall.h").read_text("utf-8"),
+                        re.M)
+    stubs = (ROOT / "user/lib/syscall.asm").read_text(encoding="utf-8")
     called = re.findall(r"^ +(?:RAW|STUB|MESSAGE) +\w+, SYS_(\w+)", stubs,
                         re.M)
     assert len(listed) > 40

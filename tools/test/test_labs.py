@@ -89,7 +89,7 @@ class Bench:
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
-        strict = "-Werror" in product("flags", "kernel").read_text()
+        strict = "-Werror" in product("flags", "kernel").read_text("utf-8")
         errors = workshop.make(self.tree, PATIENCE,
                                options=["WERROR=1"] if strict else [])
         kernel = None if errors else self.tree / "build/slate-workshop.elf"
@@ -115,7 +115,7 @@ class Bench:
     def with_tasks(self, solved):
         """The grade of the hand-out with some tasks solved."""
         built = self.build(labs.handed_out(ROOT, self.lab, solved))
-        said = (self.tree / "build/make.log").read_text(errors="replace")
+        said = (self.tree / "build/make.log").read_text("utf-8", "replace")
         assert not built.errors, built.errors
         assert "warning:" not in said, said
         answers = {q.id: self.right[q.id] for q in self.lab.questions
@@ -165,7 +165,7 @@ def kernel_tests():
     found = {}
     for path in (ROOT / "docs/labs").glob("*/tests/*.c"):
         for number, name in re.findall(r"(?m)^LAB_TEST\((\d+), (\w+),",
-                                       path.read_text()):
+                                       path.read_text(encoding="utf-8")):
             found.setdefault(int(number), set()).add(f"{number}.{name}")
     return found
 
@@ -252,14 +252,14 @@ def head(patch):
 
 def patched(lab, patch, folder):
     """{name: text} of the files that a patch changes."""
-    names = set(re.findall(r"(?m)^\+\+\+ b/(\S+)", patch.read_text()))
+    names = set(re.findall(r"(?m)^\+\+\+ b/(\S+)", patch.read_text("utf-8")))
     assert names and names <= set(lab.files), \
         f"{patch.name} changes {names - set(lab.files)}: not handed in"
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     done = subprocess.run(["git", "apply", "-p1", patch], cwd=folder,
-                          check=False, capture_output=True, text=True)
+                          check=False, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return {name: (folder / name).read_text(encoding="utf-8")
             for name in names}

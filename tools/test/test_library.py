@@ -12,7 +12,8 @@ from tools.test import tap
 pytestmark = pytest.mark.workshop
 
 NAMES = re.findall(r'^    \{"(\w+\.\w+)", \w+\},$', "".join(
-    p.read_text() for p in sorted((ROOT / "user/tests/libtest").glob("*.c"))),
+    p.read_text("utf-8")
+    for p in sorted((ROOT / "user/tests/libtest").glob("*.c"))),
     re.M)
 
 

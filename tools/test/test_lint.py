@@ -21,7 +21,7 @@ def found(tmp_path, monkeypatch, text, name="mm/x.c"):
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     monkeypatch.setattr(lint, "findings", [])
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / name).write_text(text)
+    (tmp_path / name).write_text(text, encoding="utf-8")
     lint.check_cuts()
     return [(int(f.split(":")[1]), f.split(": ", 1)[1]) for f in lint.findings]
 
@@ -73,7 +73,7 @@ def test_long_functions(tmp_path, monkeypatch):
         function("fits", "    n++;\n" * 60)
         + function("does_not", "    n++;\n" * 61)
         + function("table", f"    switch (n) {{\n{switch}    }}\n\n"
-                   "    return 0;\n"))
+                   "    return 0;\n"), encoding="utf-8")
     assert lint.check_functions() == [60, 61, 62]
     assert lint.findings == ["x.c:64: does_not has 61 lines, more than 60"]
 
@@ -86,11 +86,13 @@ def test_sizes_are_shown_and_not_limited(tmp_path, monkeypatch, capsys):
                         ("kernel/a.asm", 7), ("kernel/tests/a.c", 9),
                         ("drivers/servers/a.c", 9)):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("int x[]; /* a */\n/* b */\n\n" * lines)
-    (tmp_path / "kernel/a.asm").write_text("    ret ; a\n; b\n\n" * 7)
+        (tmp_path / name).write_text(
+            "int x[]; /* a */\n/* b */\n\n" * lines, encoding="utf-8")
+    (tmp_path / "kernel/a.asm").write_text("    ret ; a\n; b\n\n" * 7, "utf-8")
     for name in ("gdb", "replay"):
         (tmp_path / "tools" / name).mkdir(parents=True)
-        (tmp_path / "tools" / name / "x.py").write_text("# a\n\n" * 4000)
+        (tmp_path / "tools" / name / "x.py").write_text("# a\n\n" * 4000,
+                                                        encoding="utf-8")
     lint.show_sizes([1, 2, 2, 3, 59])
     shown = re.findall(r"^(\S.*?) +([\d,]+)$", capsys.readouterr().out, re.M)
     assert {name: int(lines.replace(",", "")) for name, lines in shown} == {
@@ -109,7 +111,7 @@ def arrows(tmp_path, monkeypatch, files):
     monkeypatch.setattr(lint, "findings", [])
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
+        (tmp_path / name).write_text(text, encoding="utf-8")
     lint.check_arrows()
     return lint.findings
 
@@ -161,6 +163,47 @@ def test_circles_of_folders(tmp_path, monkeypatch):
         "includes in a circle: tools/a -> tools/b -> tools/c -> tools/a"]
 
 
+# ---- texts -----------------------------------------------------------------
+
+def texts(tmp_path, monkeypatch, name, data):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    (tmp_path / name).write_bytes(data)
+    lint.check_texts()
+    return lint.findings
+
+
+@pytest.mark.parametrize("data, found", [
+    ("= help\n§\n".encode(), []),
+    (b"= help\n= ps\r\n", ["x.txt:2: has a carriage return"]),
+    (b"\xef\xbb\xbf= help\n", ["x.txt:1: begins with a byte-order mark"]),
+    (b"= help\n\xb1\xe2\n", ["x.txt:2: is not UTF-8"])])
+def test_texts(tmp_path, monkeypatch, data, found):
+    assert texts(tmp_path, monkeypatch, "x.txt", data) == found
+
+
+@pytest.mark.parametrize("call", [
+    'open("a")', 'open("a", "w")', 'open("a", mode="r", newline="")',
+    "io.open(path)", 'path.open("a")', "path.open()", "os.fdopen(1)",
+    'tempfile.NamedTemporaryFile("w")', "path.read_text()",
+    'path.read_text(errors="replace")', 'path.write_text("a")',
+    "subprocess.run(argv, text=True)",
+    "subprocess.Popen(argv, universal_newlines=True)"])
+def test_the_encoding_of_a_locale(tmp_path, monkeypatch, call):
+    assert texts(tmp_path, monkeypatch, "x.py", f"\n{call}\n".encode()) == [
+        "x.py:2: opens a text without an encoding"]
+
+
+@pytest.mark.parametrize("call", [
+    'open("a", "rb")', 'open("a", encoding="utf-8")', 'path.open("r+b")',
+    "os.open(path, os.O_RDONLY)", "tarfile.open(path)", 'os.fdopen(1, "wb")',
+    "tempfile.TemporaryFile()", 'path.read_text("utf-8")',
+    'path.write_text("a", "utf-8")', 'parse(text="a")',
+    'subprocess.run(argv, encoding="utf-8")', "subprocess.run(argv)"])
+def test_named_encodings_and_bytes(tmp_path, monkeypatch, call):
+    assert not texts(tmp_path, monkeypatch, "x.py", f"{call}\n".encode())
+
+
 # ---- the product's objects and assembly ------------------------------------
 
 @pytest.mark.parametrize("name, apart", [
@@ -173,7 +216,7 @@ def test_objects_in_the_link_map(tmp_path, monkeypatch, name, apart):
     monkeypatch.setattr(lint, "findings", [])
     (tmp_path / "build").mkdir()
     (tmp_path / "build/slate.map").write_text(
-        f"LOAD build/boot/entry.asm.o\nLOAD build/{name}.o\n")
+        f"LOAD build/boot/entry.asm.o\nLOAD build/{name}.o\n", encoding="utf-8")
     lint.check_map()
     assert lint.findings == ([] if apart else [
         f"build/slate.map:0: {name}.o is apparatus"])
@@ -188,7 +231,8 @@ def test_inline_assembly(tmp_path, monkeypatch, name, wrong):
     monkeypatch.setattr(lint, "findings", [])
     (tmp_path / name).parent.mkdir(parents=True)
     (tmp_path / name).write_text(
-        '/* asm */\n    __asm__ volatile("hlt");\nchar s[] = "asm";\n')
+        '/* asm */\n    __asm__ volatile("hlt");\nchar s[] = "asm";\n',
+        encoding="utf-8")
     lint.check_assembly()
     assert lint.findings == ([f"{name}:2: inline assembly is in kernel/x86/ "
                               "alone"] if wrong else [])

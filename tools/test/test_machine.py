@@ -101,7 +101,7 @@ def test_unknown_option_is_reported_and_ignored(kernel):
 
 def test_the_book_lists_the_options_that_there_are(workshop):
     text = qemu.run(workshop, "help options; poweroff").text.replace("\r", "")
-    book = (ROOT / "docs/boot.md").read_text().replace("\\|", "|")
+    book = (ROOT / "docs/boot.md").read_text("utf-8").replace("\\|", "|")
     options = re.findall(r"(?m)^  (\w+=\S+) +(.+)$", text)
     assert options
     for form, meaning in options:

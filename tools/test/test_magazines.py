@@ -29,7 +29,7 @@ PLANTED_SEEDS = 20
 def run(program, *arguments, **options):
     assert program.exists(), f"{program} does not exist: make test-host"
     return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
-                        text=True, errors="replace", **options)
+                        encoding="utf-8", errors="replace", **options)
 
 
 def mmtest(*arguments, program=MMTEST):
@@ -82,7 +82,7 @@ def test_threads(seed):
     # As test_threads.py does.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     done = watchdog.run([*fixed, str(MMTHREADS), str(seed), "20000"], cwd=ROOT,
-                        text=True, stdout=subprocess.PIPE,
+                        encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, errors="replace")
     assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
         done.stdout[:6000]
@@ -97,7 +97,7 @@ def common_path(kernel, function):
     text = subprocess.run(
         ["objdump", "-d", "--no-addresses", "--no-show-raw-insn",
          f"--disassemble={function}", str(kernel)],
-        capture_output=True, text=True, check=True).stdout
+        capture_output=True, encoding="utf-8", check=True).stdout
     body = re.search(rf"<{function}>:\n(.*?\tret)\b", text, re.S)[1]
     return [line.strip() for line in body.splitlines()]
 
@@ -160,7 +160,7 @@ def test_the_commands_agree_and_a_reap_gives_everything_back(smp):
 
 @pytest.mark.sample
 def test_the_session_of_the_book(smp):
-    page = (ROOT / "docs/magazines.md").read_text()
+    page = (ROOT / "docs/magazines.md").read_text(encoding="utf-8")
     listing = re.search(r"(?m)^<!-- not run: .*\n\n((?:    .*\n)+)", page)[1]
     listing = re.sub(r"(?m)^    ", "", listing)
     typed = re.findall(r"(?m)^slate> (.*)$", listing)
@@ -227,7 +227,7 @@ def test_a_kernel_can_boot_without(smp):
 
 def test_a_kernel_for_one_processor_has_nothing_of_it(kernel):
     symbols = subprocess.run(["nm", str(kernel)], capture_output=True,
-                             text=True, check=True).stdout
+                             encoding="utf-8", check=True).stdout
     assert " kmem_cache_alloc\n" in symbols
     assert not re.search(r"kmem_mag|kmem_slab_alloc|cpu_cache", symbols)
 
@@ -368,7 +368,7 @@ MISTAKES = [
 
 
 def plant(file, changes):
-    text = (ROOT / file).read_text()
+    text = (ROOT / file).read_text(encoding="utf-8")
     for old, new in changes:
         assert text.count(old) == 1, f"{file} has not once: {old}"
         text = text.replace(old, new)

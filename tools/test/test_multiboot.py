@@ -24,11 +24,11 @@ def boot_spoiled(kernel, tmp_path):
         arguments = [word for c in commands for word in ("-ex", c)]
         session = watchdog.run(
             [sys.executable, "-m", "tools.run.debug", tmp_path / "slate.elf",
-             "--", "--batch", *arguments], cwd=ROOT, text=True,
+             "--", "--batch", *arguments], cwd=ROOT, encoding="utf-8",
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             env={**os.environ, "CMD": "", "APPEND": ""})
         assert ", console_drain ()" in session.stdout, session.stdout
-        return (tmp_path / "gdb-serial.log").read_text()
+        return (tmp_path / "gdb-serial.log").read_text(encoding="utf-8")
     return boot
 
 

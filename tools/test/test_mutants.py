@@ -141,7 +141,7 @@ def test_each_explained_survivor_is_a_mutant():
 
 
 def test_each_explained_mutant_of_locks_is_one():
-    reasons = mutants.explained(mutants.LOCK_SURVIVORS.read_text())
+    reasons = mutants.explained(mutants.LOCK_SURVIVORS.read_text("utf-8"))
     known = {m.identity for m in mutants.lock_mutants_of(mutants.sources())}
     assert not set(reasons) - known, "survivors-locks.txt: no such mutant"
     assert all(reason.endswith(".") for reason in reasons.values())
@@ -219,7 +219,7 @@ def test_a_mutant_that_never_ends_uses_up_its_budget(tests_of_mm, tmp_path):
     file, case = "mm/kmem_hash.c", "kmem.S32_table_grows_and_shrinks_in_steps"
     endless = next(m for m in mutants.mutants_of([file])
                    if m.operator == "statement" and "i++" in m.identity)
-    host, source = tests_of_mm.host, (mutants.ROOT / file).read_text()
+    host, source = tests_of_mm.host, (mutants.ROOT / file).read_text("utf-8")
     changed, program = tmp_path / "changed.o", tmp_path / "test"
     assert host.compile(file, endless.apply(source), changed)
     host.link(file, changed, program)
@@ -231,7 +231,7 @@ def test_a_mutant_that_never_ends_uses_up_its_budget(tests_of_mm, tmp_path):
 def test_what_the_watchdog_ends_is_not_killed(monkeypatch, tmp_path):
     """A mutant whose tests take long on this machine may be right."""
     slow = tmp_path / "slow"
-    slow.write_text("#!/bin/sh\nsleep 1000000\n")
+    slow.write_text("#!/bin/sh\nsleep 1000000\n", encoding="utf-8")
     slow.chmod(0o755)
     monkeypatch.setattr(watchdog, "SECONDS", 0.1)
     for run in (lambda: mutants.run_cases(slow, []),
@@ -261,5 +261,5 @@ def test_mutants_of_locks_are_killed_or_explained(file, seeds_of_mm):
     every = mutants.lock_mutants_of([file])
     result = mutants.try_part(
         seeds_of_mm, every, len(every),
-        reasons=mutants.explained(mutants.LOCK_SURVIVORS.read_text()))
+        reasons=mutants.explained(mutants.LOCK_SURVIVORS.read_text("utf-8")))
     assert result.tried and not result.faults, "".join(result.faults)

@@ -18,7 +18,7 @@ ENVIRONMENT = {k: v for k, v in os.environ.items()
 
 
 def run(*argv):
-    return subprocess.run(argv, cwd=ROOT, text=True, check=False,
+    return subprocess.run(argv, cwd=ROOT, encoding="utf-8", check=False,
                           capture_output=True, env=ENVIRONMENT)
 
 

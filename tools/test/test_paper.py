@@ -9,11 +9,11 @@ from conftest import ROOT
 from tools.test.test_docs import shell_commands
 from tools.test.test_statements import cases  # noqa: F401 (a fixture)
 
-TEXT = (ROOT / "kernel/shell/paper.txt").read_text()
+TEXT = (ROOT / "kernel/shell/paper.txt").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^= (.+)\n((?:(?!=).*\n)+)", TEXT, re.M))
 BOOK = {number: (title, places) for number, title, places in re.findall(
     r"^\| (\d[\d.]*) \| (.+?) \| .* \| (.+?) \|$",
-    (ROOT / "docs/paper.md").read_text(), re.M)}
+    (ROOT / "docs/paper.md").read_text(encoding="utf-8"), re.M)}
 
 
 def values(body, key):

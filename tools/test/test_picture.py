@@ -14,7 +14,7 @@ from conftest import ROOT
 from tools.measure import picture, pictures, statistics, svg
 
 RECORDED = Path(__file__).with_name("statistics.jsonl")
-LINES = RECORDED.read_text().splitlines()
+LINES = RECORDED.read_text(encoding="utf-8").splitlines()
 TIMES = [json.loads(line)["ms"] for line in LINES if '"user_pages"' in line]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -43,7 +43,7 @@ def stats():
 def drawn(stats, shared_path):
     """The files that are made from the recorded statistics."""
     picture.draw(stats, shared_path, "echo <&>", each=0)
-    return {p.name: p.read_text() for p in shared_path.iterdir()}
+    return {p.name: p.read_text("utf-8") for p in shared_path.iterdir()}
 
 
 # ---- what is drawn ---------------------------------------------------------
@@ -292,8 +292,8 @@ def test_a_damaged_slab_is_drawn_and_marked(change, text, tmp_path):
     stats = statistics.read(edited(SLAB, **change))
     assert any(d.startswith("box: ") and text in d for d in stats.doubts)
     picture.draw(stats, tmp_path)
-    assert "<td>box !<td>" in (tmp_path / "index.html").read_text()
-    assert len(shapes((tmp_path / "slabs.svg").read_text(), "used")) > 2
+    assert "<td>box !<td>" in (tmp_path / "index.html").read_text("utf-8")
+    assert len(shapes((tmp_path / "slabs.svg").read_text("utf-8"), "used")) > 2
 
 
 @pytest.mark.parametrize("index, change, text", [
@@ -310,14 +310,15 @@ def test_sums_that_differ_are_doubts(index, change, text):
 
 def command(*words_, **environment):
     return subprocess.run([sys.executable, "-m", "tools.measure.picture",
-                           *map(str, words_)], capture_output=True, text=True,
+                           *map(str, words_)], capture_output=True,
+                           encoding="utf-8",
                           env={"PATH": "/usr/bin:/bin", **environment},
                           cwd=ROOT, check=False)
 
 
 def test_the_command_says_what_is_wrong(tmp_path):
     bad = tmp_path / "bad"
-    bad.write_text("nonsense\n")
+    bad.write_text("nonsense\n", encoding="utf-8")
     out = tmp_path / "out"
     for done in (command("--from", bad, out),
                  command("--from", tmp_path / "missing", out),
@@ -350,7 +351,7 @@ def test_end_to_end(workshop, tmp_path):
     held = [sum(s.mem.values()) for s in stats.samples]
     assert max(held) > 2 * held[0]
     picture.draw(stats, tmp_path, each=0)
-    text = (tmp_path / "slabs.svg").read_text()
+    text = (tmp_path / "slabs.svg").read_text(encoding="utf-8")
     assert len(shapes(text, "used")) - 1 == \
         sum(c.inuse for c in stats.caches.values())
 

@@ -66,7 +66,7 @@ def test_a_screen_is_compared_without_its_figures():
 
 
 def test_each_picture_is_in_the_book_and_small():
-    pages = "".join(p.read_text() for p in (ROOT / "docs").glob("*.md"))
+    pages = "".join(p.read_text("utf-8") for p in (ROOT / "docs").glob("*.md"))
     for path in FOLDER.iterdir():
         assert f"](pictures/{path.name})" in pages, path
         assert path.stat().st_size < pictures.LARGEST

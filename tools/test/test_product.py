@@ -15,7 +15,7 @@ ONLY = ": only the workshop kernel has this command; boot it with: " \
 # What the README types at the kernel shell, without its remarks. Answers that
 # it shows are compared by test_transcripts.py.
 README = re.findall(r"(?m)^ *slate> (.+?)(?: {3,}.*)?$",
-                    (ROOT / "README.md").read_text())
+                    (ROOT / "README.md").read_text(encoding="utf-8"))
 FIRST_MINUTE = [line for line in README
                 if line != "sh" and line.split()[0] not in only_workshop()]
 OTHERS = ["reap -a", "run kmastat", "run find /"]

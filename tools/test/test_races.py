@@ -18,7 +18,7 @@ SEEDS = tiers([(1, 10)], [(1_000, 300)], samples=[(500, 30)])
 def mmraces(*arguments):
     assert MMRACES.exists(), f"{MMRACES} does not exist: make test-host"
     return watchdog.run([str(MMRACES), *map(str, arguments)], cwd=ROOT,
-                        text=True, stdout=subprocess.PIPE,
+                        encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, errors="replace")
 
 

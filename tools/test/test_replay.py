@@ -35,7 +35,7 @@ BUGS = [("write-after-free", "FPZU"), ("off-by-one", "FPZU"),
         ("race", "FPZU"), ("late-interrupt", "FPZU"),
         ("read-after-free", "FS"), ("too-long", "FUG")]
 
-PAGE = (ROOT / "docs/replay.md").read_text()
+PAGE = (ROOT / "docs/replay.md").read_text(encoding="utf-8")
 
 # The command that the chapter on time travel records and follows.
 RECORDED = re.search(r'^    make record CMD="(bug .*)"$', PAGE, re.M)[1]
@@ -48,7 +48,7 @@ def tool(kernel, folder, what, *arguments, typed="", **settings):
              if k not in ("CMD", "APPEND", "MEM", "BUDGET")}
     return watchdog.run(
         [sys.executable, "-m", "tools.run.replay", "--folder", str(folder),
-         what, str(kernel), *arguments], cwd=ROOT, text=True,
+         what, str(kernel), *arguments], cwd=ROOT, encoding="utf-8",
         input=typed, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, env={**clean, **settings})
 
@@ -104,7 +104,7 @@ def when(walk, label):
 
 
 def test_the_record_has_what_was_said(folder):
-    text = (folder / "serial").read_text()
+    text = (folder / "serial").read_text(encoding="utf-8")
     assert "hello" in text, text
     assert "buffer modified after being freed" in text, text
 
@@ -201,7 +201,7 @@ def test_an_unexpected_reset(copy):
     assert not records.faulted(recording)
     recording.about["ended"] = "guest-reset"
     assert records.faulted(recording)
-    with open(copy / "events", "a") as events:
+    with open(copy / "events", "a", encoding="utf-8") as events:
         events.write('{"event":"reset"}\n')
     assert not records.faulted(recording)
 
@@ -212,7 +212,7 @@ def test_keys_are_recorded(kernel, tmp_path):
     done = tool(kernel, tmp_path, "record", typed="sym kmain\rpoweroff\r")
     assert done.returncode == 0, done.stdout
     assert re.search(r"slate> sym kmain\s+0x", done.stdout), done.stdout
-    assert "sym kmain" in (tmp_path / "serial").read_text()
+    assert "sym kmain" in (tmp_path / "serial").read_text(encoding="utf-8")
 
 
 def test_ctrl_a():
@@ -232,9 +232,9 @@ def copy(folder, tmp_path):
 
 def changed(copy, **members):
     path = copy / "about.json"
-    about = {**json.loads(path.read_text()), **members}
+    about = {**json.loads(path.read_text(encoding="utf-8")), **members}
     path.write_text(json.dumps({k: v for k, v in about.items()
-                                if v is not None}))
+                                if v is not None}), encoding="utf-8")
 
 
 def refusal(folder, kernel=None):
@@ -270,7 +270,7 @@ def test_another_qemu(copy):
 def test_a_damaged_recording(copy):
     changed(copy, end=None)
     assert "lacks end" in refusal(copy)
-    (copy / "about.json").write_text("{")
+    (copy / "about.json").write_text("{", encoding="utf-8")
     assert "damaged" in refusal(copy)
 
 
@@ -317,7 +317,7 @@ def test_both_frees_of_a_program(kernel, tmp_path):
     """Both are shown with their lines, as in the chapter on heap bugs."""
     command, page = re.search(
         r'^    make culprit CMD="(run .*)"\n\n((?:    .*\n)+)',
-        (ROOT / "docs/heap-bugs.md").read_text(), re.M).groups()
+        (ROOT / "docs/heap-bugs.md").read_text(encoding="utf-8"), re.M).groups()
     said = tool(kernel, tmp_path, "culprit", CMD=command).stdout
     found = said[said.find("Error: "):].splitlines()
     assert transcript.matches([line[4:] for line in page.splitlines()],
@@ -325,7 +325,7 @@ def test_both_frees_of_a_program(kernel, tmp_path):
     numbers = [int(n) for n in re.findall(
         r"^Freed (?:again )?by: free_twice at user/tests/crash/main.c:(\d+)$",
         said, re.M)]
-    source = (ROOT / "user/tests/crash/main.c").read_text().splitlines()
+    source = (ROOT / "user/tests/crash/main.c").read_text("utf-8").splitlines()
     assert numbers[1] == numbers[0] + 1 and \
         {source[n - 1].strip() for n in numbers} == {"free(p);"}, said
 

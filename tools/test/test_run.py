@@ -117,7 +117,8 @@ def test_debug_server_waits_for_a_gdb(make):
     done = watchdog.run(
         ["gdb", "-nx", "-q", "--batch", "-ex", f"target remote {stub}",
          "-ex", "hbreak kmain", "-ex", "continue", "-ex", "detach",
-         str(BUILD / "slate-workshop.elf")], text=True, capture_output=True)
+         str(BUILD / "slate-workshop.elf")],
+         encoding="utf-8", capture_output=True)
     assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
     child.expect_exact("slate> ")
     child.send(LEAVE)
@@ -174,7 +175,7 @@ end:
 @pytest.fixture(scope="module")
 def crasher(shared_path):
     """The smallest multiboot kernel that falls into a triple fault."""
-    (shared_path / "crash.asm").write_text(CRASH)
+    (shared_path / "crash.asm").write_text(CRASH, encoding="utf-8")
     subprocess.run(["nasm", "-f", "bin", "-o", "crash.elf", "crash.asm"],
                    cwd=shared_path, check=True)
     return shared_path / "crash.elf"
@@ -189,7 +190,7 @@ def test_triple_fault_is_told_from_power_off(crasher):
 def test_runner_reports_a_triple_fault(crasher):
     done = watchdog.run(
         [sys.executable, "-m", "tools.run.run", str(crasher)], cwd=ROOT,
-        text=True, capture_output=True)
+        encoding="utf-8", capture_output=True)
     assert done.returncode == 1
     assert "Triple fault" in done.stderr
 

@@ -72,7 +72,8 @@ def test_one_processor_has_nothing_to_move(counted):
 def test_wrong_arguments():
     for arguments in ([], ["0"], ["9"], ["2", "0"], ["2", "5000"], ["x"]):
         done = subprocess.run([PROGRAMS / "slab/mmscale", *arguments],
-                              capture_output=True, text=True, check=False)
+                              capture_output=True,
+                              encoding="utf-8", check=False)
         assert done.returncode == 2 and "usage: mmscale" in done.stderr
 
 
@@ -98,7 +99,7 @@ def test_magazines_cost_little_memory(smp):
     assert off < on <= 1.1 * off
     assert found["smp.heap.on.reaped.4"] <= 1.02 * \
         found["smp.heap.off.reaped.4"]
-    page = " ".join((ROOT / "docs/magazines.md").read_text().split())
+    page = " ".join((ROOT / "docs/magazines.md").read_text("utf-8").split())
     assert f"the heap has {on:,} KiB, with `magazines=off` {off:,} KiB" in page
     assert f"it has {found['smp.heap.on.reaped.4']} KiB in both" in page
 
@@ -109,12 +110,13 @@ def test_tables_and_picture(smp, tmp_path):
     rows = list(scale.tables(found))
     assert "| magazines, lines moved | 0.00 | 0.00 | 0.00 | 0.00 |" in rows
     page = tmp_path / "page.md"
-    page.write_text("before\n<!-- scale -->\nold\n<!-- end -->after\n")
+    page.write_text("before\n<!-- scale -->\nold\n<!-- end -->after\n", "utf-8")
     scale.write_doc(page, found)
-    assert page.read_text() == "before\n<!-- scale -->\n" + "\n".join(rows) + \
+    assert page.read_text("utf-8") == \
+        "before\n<!-- scale -->\n" + "\n".join(rows) + \
         "<!-- end -->after\n"
     picture = scale.draw(found).file()
     assert picture.count("<rect") >= 2 * len(scale.CPUS) * len(scale.PHASES)
     json.dumps(found)
-    assert "\n".join(rows) in (ROOT / "docs/magazines.md").read_text(), \
+    assert "\n".join(rows) in (ROOT / "docs/magazines.md").read_text("utf-8"), \
         "make scale DOC=1"

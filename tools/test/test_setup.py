@@ -14,7 +14,7 @@ pytestmark = pytest.mark.plain
 
 
 def run(*argv, cwd=ROOT, **env):
-    return subprocess.run(argv, cwd=cwd, text=True, check=False,
+    return subprocess.run(argv, cwd=cwd, encoding="utf-8", check=False,
                           capture_output=True, env={**os.environ, **env})
 
 
@@ -45,7 +45,7 @@ def system_without(folder, names, *fakes):
         if found:
             (folder / name).symlink_to(found)
     for name, text in fakes:
-        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
         (folder / name).chmod(0o755)
     return str(folder)
 
@@ -129,7 +129,7 @@ def test_packages_that_are_half_installed_are_not_used(offline):
     packages = next((tree / ".venv").glob("lib/python3*/site-packages"))
     half = packages / "pytest"
     half.mkdir()
-    (half / "__init__.py").write_text("raise SystemExit('half')\n")
+    (half / "__init__.py").write_text("raise SystemExit('half')\n", "utf-8")
     expect_refused(tree)
     assert "Making .venv" in run("tools/setup", cwd=tree, **OFFLINE).stdout
     assert not half.exists()

@@ -60,7 +60,7 @@ def test_a_double_fault_finds_its_processor(request, kernel):
 
 def disassembly(kernel):
     return subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
-                          check=True, text=True,
+                          check=True, encoding="utf-8",
                           stdout=subprocess.PIPE).stdout
 
 

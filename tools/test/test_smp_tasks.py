@@ -92,7 +92,7 @@ def test_cases_that_need_all_processors(smp, count, options):
 
 def test_gdb_shows_each_processor(smp):
     """Repeats the session of the book's chapter."""
-    page = (ROOT / "docs/processors.md").read_text()
+    page = (ROOT / "docs/processors.md").read_text(encoding="utf-8")
     commands = re.search(r'make gdb CPUS=4 CMD="(.*)"', page)[1]
     typed = re.findall(r"(?m)^    \(gdb\) (.*)$", page)
     assert typed[:2] == ["break cmd_cpus", "continue"]

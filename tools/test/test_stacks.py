@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def said(*command):
-    return subprocess.run(command, check=True, text=True,
+    return subprocess.run(command, check=True, encoding="utf-8",
                           stdout=subprocess.PIPE).stdout
 
 
@@ -48,7 +48,8 @@ def jumping():
     """The functions of the files that tools/make/kernel.mk lets jump, and the
     one that ends a test case from any depth (__builtin_longjmp)."""
     files = re.search(r"^JUMPING := (.*)$",
-                      (ROOT / "tools/make/kernel.mk").read_text(), re.M)[1]
+                      (ROOT / "tools/make/kernel.mk").read_text("utf-8"),
+                      re.M)[1]
     return {"ktest_stop"} | {name for file in files.split()
                              for _, name in functions(BUILD / file)}
 

@@ -14,20 +14,20 @@ LAST = 63
 ROWS = [(int(number), re.findall(r"`([\w.]+(?:::\w+)?)`", tests), tests)
         for number, tests in re.findall(
             r"^\| S-(\d+) \| [^|]+ \| ([^|]+) \|$",
-            (ROOT / "docs/statements.md").read_text(), re.M)]
+            (ROOT / "docs/statements.md").read_text(encoding="utf-8"), re.M)]
 
 MAGAZINES = re.findall(r"^\| M-(\d+) \| ([^|]+) \| ([^|]+) \|$",
-                       (ROOT / "docs/statements.md").read_text(), re.M)
+                       (ROOT / "docs/statements.md").read_text("utf-8"), re.M)
 
 PROMISES = re.findall(r"^\| ([A-Z`][^|]+) \| [^|]+ \| ([^|]*) \|$",
-                      (ROOT / "docs/security.md").read_text(), re.M)
+                      (ROOT / "docs/security.md").read_text("utf-8"), re.M)
 
 
 def names(pattern, *folders):
     """SUITE.CASE of every case in the sources below these folders."""
     return {f"{suite}.{case}" for folder in folders
             for path in (ROOT / folder).rglob("*.c")
-            for suite, case in re.findall(pattern, path.read_text())}
+            for suite, case in re.findall(pattern, path.read_text("utf-8"))}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def exists(name, known):
     file, _, function = name.partition("::")
     if not function:
         return name in known
-    return f"def {function}(" in (ROOT / "tools/test" / file).read_text()
+    return f"def {function}(" in (ROOT / "tools/test" / file).read_text("utf-8")
 
 
 def test_every_statement_has_a_row():

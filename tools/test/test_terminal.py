@@ -153,5 +153,5 @@ def test_strings_of_the_kernel_are_ascii():
         if "host" in path.parts or path.parts[0] not in \
                 ("boot", "kernel", "mm", "drivers", "tools", "user"):
             continue
-        for token in re.findall(TOKENS, (ROOT / path).read_text(), re.S):
+        for token in re.findall(TOKENS, (ROOT / path).read_text("utf-8"), re.S):
             assert token.startswith("/") or token.isascii(), (path, token)

@@ -55,7 +55,7 @@ def usages():
             sorted(ROOT.glob("drivers/servers/**/*.c")):
         name = path.parent.name if path.name == "main.c" else path.stem
         for literals in re.findall(rf"\busage\(\s*{LITERALS}\)",
-                                   path.read_text()):
+                                   path.read_text(encoding="utf-8")):
             text = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literals))
             yield name, f"usage: {name} {text}".split("\\n")
 

@@ -23,7 +23,7 @@ def test_threads(seed):
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     done = watchdog.run(
         [*fixed, str(MMTHREADS), str(seed), str(OPERATIONS)], cwd=ROOT,
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         errors="replace")
     assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
         f"seed {seed}:\n{done.stdout[:6000]}"

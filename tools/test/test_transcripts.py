@@ -36,7 +36,7 @@ def test_the_table_of_caches_is_theirs(kernel):
     text = qemu.run(kernel, "kmastat -j; poweroff").text
     caches = [json.loads(line) for line in text.splitlines()
               if line.startswith('{"cache"')]
-    page = (ROOT / "docs/slab.md").read_text()
+    page = (ROOT / "docs/slab.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| .* \| (.+) \|$", page, re.M)
     assert {(name, int(size.replace(",", "")), state != "none")
             for name, size, state in rows} == \
@@ -47,7 +47,7 @@ def test_the_table_of_caches_is_theirs(kernel):
 def test_transcripts_that_are_not_typed_have_a_reason():
     """There are few: `not run` is for things that only a reader has."""
     skipped = [line for page in book.pages()
-               for line in page.read_text().splitlines()
+               for line in page.read_text(encoding="utf-8").splitlines()
                if line.startswith("<!-- not run")]
     assert all(len(line) > len("<!-- not run:  -->") for line in skipped)
     assert len(skipped) < 6
@@ -58,7 +58,7 @@ def test_transcripts_that_are_not_typed_have_a_reason():
 def page(tmp_path, monkeypatch, text):
     monkeypatch.setattr(book, "ROOT", tmp_path)
     path = tmp_path / "page.md"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -147,7 +147,7 @@ def test_answers_are_compared_and_written(tmp_path, monkeypatch):
         [("page.md:4: slate> other", ["said"]),
          ("page.md:6: slate> long", ["first", "…", "last"])]
     shells.rewrite(pairs)
-    assert path.read_text() == """
+    assert path.read_text(encoding="utf-8") == """
     slate> same
     ROW   1 0xc0
     slate> other

@@ -14,13 +14,14 @@ pytestmark = pytest.mark.plain
 
 WAKETEST = BUILD / "wakes/waketest"
 SOURCE = ROOT / "kernel/task/tests/wakes/test_wakes.c"
-CASES = re.findall(r"\{CASE\((\w+)\)", SOURCE.read_text())
+CASES = re.findall(r"\{CASE\((\w+)\)", SOURCE.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
 def results():
     assert WAKETEST.exists(), f"{WAKETEST} does not exist: make test-host"
-    done = watchdog.run([str(WAKETEST)], cwd=ROOT, text=True, errors="replace",
+    done = watchdog.run([str(WAKETEST)], cwd=ROOT,
+                        encoding="utf-8", errors="replace",
                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return tap.parse(done.stdout, notes_first=True), done.stdout
 

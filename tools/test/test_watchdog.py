@@ -13,7 +13,8 @@ pytestmark = pytest.mark.plain
 
 def test_runs_a_program():
     done = watchdog.run([sys.executable, "-c", "print(input()); exit(3)"],
-                        input="said\n", text=True, stdout=subprocess.PIPE)
+                        input="said\n",
+                        encoding="utf-8", stdout=subprocess.PIPE)
     assert (done.stdout, done.returncode) == ("said\n", 3)
 
 

@@ -27,7 +27,7 @@ def test_whatis_knows_the_allocators_own(shell):
 
 def test_whatis_knows_symbols(shell, kernel):
     objects = dict(line.split()[::2][::-1] for line in subprocess.run(
-        ["nm", kernel], check=True, text=True, stdout=subprocess.PIPE)
+        ["nm", kernel], check=True, encoding="utf-8", stdout=subprocess.PIPE)
         .stdout.splitlines() if line[9] in "dbDB")
     for name in ("play_caches", "kmem_reaping", "page_array"):
         assert shell.command(f"sym {name}") == \
