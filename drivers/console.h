@@ -1,13 +1,12 @@
 /*
  * The console: one stream of text in and out, on the serial line and on VGA and
  * PS/2 at once. Keys from either reach the reader; output appears on both and
- * in the ring for `dmesg`.
+ * in the ring for `dmesg`. kprintf (kernel/lib/printf.h) prints to it.
  */
 #pragma once
 
-#include <stdarg.h>
-
 #include "kernel/lib/key.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/types.h"
 #include "kernel/x86/spinlock.h"
 
@@ -44,12 +43,6 @@ size_t console_line(const char *s, size_t n);
  * editor, dmesg), and record without showing. */
 void console_echo(const char *s, size_t n);
 void console_record(const char *s, size_t n);
-
-/* Formatted printing to the console; \n becomes CR LF on the serial line. May
- * be called anywhere, also in interrupts and panics, but not with sched_lock
- * held. Prints at most 511 characters; longer text ends in dots. */
-void kprintf(const char *fmt, ...) PRINTF_LIKE(1, 2);
-void kvprintf(const char *fmt, va_list ap) PRINTF_LIKE(1, 0);
 
 /* The outputs that are terminals, at which a person sits: these show colours,
  * and commands typed there print a page at a time. The serial line is one only

@@ -17,7 +17,8 @@ CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -fno-optimize-sibling-calls -fno-strict-aliasing -fno-common \
     -fno-asynchronous-unwind-tables \
     -Wall -Wextra -Wundef \
-    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow -I. -Ikernel \
+    -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wshadow $(FATAL) \
+    -I. -Ikernel \
     $(if $(call on,DEBUG),-DCONFIG_DEBUG=1) $(if $(call on,WERROR),-Werror) \
     $(SMP_FLAG)
 ASFLAGS := -f elf32 -g -F dwarf -I./ $(SMP_FLAG)

@@ -5,7 +5,7 @@ HOST_SRC    := $(wildcard mm/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c) \
                  tools/test/budget.c
-HOST_WARN   := -Wall -Wextra -Wshadow $(if $(call on,WERROR),-Werror)
+HOST_WARN   := -Wall -Wextra -Wshadow $(FATAL) $(if $(call on,WERROR),-Werror)
 # Loops count their iterations: what hangs uses up its budget of them.
 COUNTED     := -include tools/test/budget.h -Wno-dangling-else
 HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \

@@ -26,6 +26,11 @@ else
 CC :=
 endif
 
+# Mistakes that C once allowed, and that run into garbage: errors in every
+# build, as they are for newer compilers.
+FATAL := $(addprefix -Werror=,implicit int-conversion \
+           incompatible-pointer-types return-type)
+
 NASM   ?= nasm
 HOSTCC ?= gcc
 VENV := .venv/bin/python

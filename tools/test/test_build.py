@@ -197,6 +197,47 @@ def test_texts_with_other_line_ends_are_refused(tree, name):
     assert make(tree, "build/texts").returncode == 0
 
 
+# What C once allowed, and the option that makes it an error.
+MISTAKES = {
+    "void f(void);\nvoid f(void)\n{\n    nowhere();\n}\n":
+        "implicit-function-declaration",
+    "int *f(int n);\nint *f(int n)\n{\n    return n;\n}\n": "int-conversion",
+    "char *f(int *p);\nchar *f(int *p)\n{\n    return p;\n}\n":
+        "incompatible-pointer-types",
+    "int f(void);\nint f(void)\n{\n}\n": "return-type",
+}
+# A folder of objects, and one of sources, for each kind of compilation.
+KINDS = [("build", "kernel"), ("build/user", "user/bin"), ("build/host", "mm"),
+         ("build/threads", "mm"), ("build/races", "mm"),
+         ("build/scale/slab", "mm"), ("build/wakes", "kernel/task")]
+
+
+def compile_one(tree, objects, folder, text):
+    """A run of make that compiles the text as a source of a folder. Without
+    WERROR=1, which makes an error of every warning."""
+    source = tree / folder / "one.c"
+    source.write_text(text, encoding="utf-8")
+    try:
+        return make(tree, f"{objects}/{folder}/one.o", "WERROR=0")
+    finally:
+        source.unlink()
+
+
+@pytest.mark.parametrize("objects, folder", KINDS)
+def test_mistakes_that_link_are_errors(tree, objects, folder):
+    for text, option in MISTAKES.items():
+        done = compile_one(tree, objects, folder, text)
+        assert done.returncode == 2 and f"={option}]" in done.stderr, objects
+
+
+def test_kprintf_is_declared_by_the_header_of_its_name(tree):
+    done = compile_one(tree, "build", "kernel",
+                       '#include "kernel/lib/printf.h"\n\n'
+                       "void prints(void);\nvoid prints(void)\n{\n"
+                       '    kprintf("%d\\n", 1);\n}\n')
+    assert done.returncode == 0 and not done.stderr, done.stderr
+
+
 def test_verbose_shows_commands(tree):
     os.utime(tree / "mm/page.c")
     out = make(tree, "kernel", "V=1").stdout
