@@ -27,10 +27,17 @@ BUILD ?= build$(addprefix /,$(subst $(space),-,$(strip \
            $(if $(call on,SMP),smp) $(if $(call on,SANITIZE),sanitize,\
              $(if $(call on,DEBUG),debug)))))
 
+# Make, the shell or QEMU take these as separators and the like.
+comma := ,
+hash  := \#
+ODD   := \ $(comma) : ; % $(hash) ' " ` & | * ? < > ( )
+WRONG := $(strip $(foreach c,$(ODD),$(findstring $c,$(BUILD))))
+ifneq ($(words $(BUILD))$(WRONG),1)
+$(error BUILD='$(BUILD)' must be the name of a folder without blanks and $(ODD))
+endif
+
 Q   := $(if $(call on,V),,@)
 say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
-
-comma := ,
 
 # In the order in which each uses those before it.
 PARTS := $(patsubst %,tools/make/%.mk,toolchain kernel user images run book \

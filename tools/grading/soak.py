@@ -39,8 +39,8 @@ def solution(lab, folder):
 def grade(lab, tree, out):
     """Grades once; returns the bytes of all results."""
     began = time.monotonic()
-    done = subprocess.run([ROOT / "tools/grade", "--lab", str(lab.number),
-                           "--out", out, tree], check=False,
+    done = subprocess.run(["bash", ROOT / "tools/grade", "--lab",
+                           str(lab.number), "--out", out, tree], check=False,
                           capture_output=True, encoding="utf-8")
     said = done.stdout.splitlines()
     print(f"{time.monotonic() - began:6.1f} s  status {done.returncode}  "

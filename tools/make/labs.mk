@@ -22,4 +22,4 @@ test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
 	    tools/test/test_labs.py
 
 grade:                            ## points for a lab, here: LAB=2
-	@tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
+	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade

@@ -55,6 +55,19 @@ def open_core(kernel, core, arguments):
          *arguments], check=False).returncode
 
 
+# The longest path of a Unix socket, in bytes: that of macOS; Linux has 107.
+LONGEST = 103
+
+
+def socket_folder():
+    """A new folder for a machine's files and sockets, whose paths are short
+    enough whatever TMPDIR is."""
+    path = os.path.join(tempfile.gettempdir(), "slate-12345678/stub")
+    return tempfile.TemporaryDirectory(
+        prefix="slate-", dir="/tmp" if len(os.fsencode(path)) > LONGEST
+        else None)
+
+
 def listen(stub):
     """The unix socket of a GDB stub. GDB may connect to it from now on."""
     server = socket.socket(socket.AF_UNIX)
@@ -63,16 +76,20 @@ def listen(stub):
     return server
 
 
+def stub_arguments(server):
+    """Arguments that halt QEMU, with its GDB stub on a socket that listens."""
+    return ["-S", "-gdb", "chardev:gdb", "-chardev",
+            f"socket,id=gdb,fd={server.fileno()},server=on,wait=off"]
+
+
 def qemu_command(kernel, server, serial, extra=()):
-    """QEMU halted, with its GDB stub on a socket that listens."""
+    """QEMU for `make gdb`."""
     line = qemu.kernel_line(os.environ.get("CMD", ""),
                             os.environ.get("APPEND", ""))
     return qemu.command(
         qemu.boot_arguments(kernel, line), os.environ.get("MEM") or "128",
         serial=serial,
-        extra=[*qemu.processors(), "-S", "-gdb", "chardev:gdb", "-chardev",
-               f"socket,id=gdb,fd={server.fileno()},server=on,wait=off",
-               *extra])
+        extra=[*qemu.processors(), *stub_arguments(server), *extra])
 
 
 def debug(kernel, folder, arguments):
@@ -83,7 +100,7 @@ def debug(kernel, folder, arguments):
     # A session of its own: ^C must not reach QEMU.
     machine = subprocess.Popen(
         qemu_command(kernel, server, "chardev:line", [
-            "-chardev", f"pty,id=line,logfile={log}",
+            "-chardev", f"pty,id=line,logfile={qemu.option(log)}",
             "-chardev", f"socket,id=qmp,fd={wire}",
             "-mon", "chardev=qmp,mode=control"]),
         pass_fds=(wire, server.fileno()), start_new_session=True,
@@ -137,7 +154,7 @@ def main():
     if not shutil.which(qemu.QEMU):
         sys.exit(f"make gdb: {qemu.QEMU} not found: run tools/setup")
     qemu.leave_in_order()
-    with tempfile.TemporaryDirectory(prefix="slate-") as folder:
+    with socket_folder() as folder:
         if args.server:
             sys.exit(serve(args.kernel, folder))
         sys.exit(debug(args.kernel, folder, args.arguments))

@@ -11,7 +11,6 @@ function that runs the shell's.
 
 import json
 import os
-import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -57,25 +56,26 @@ class Session:
 
     def __init__(self, kernel, commands, steps, memory="32", append="",
                  core_at=None, core_file=None, extra=(), initrd=None):
-        folder = tempfile.mkdtemp(prefix="slate-")
-        stub, serial = f"{folder}/stub", f"{folder}/serial"
-        server = debug.listen(stub)
-        line = qemu.kernel_line(commands, append)
-        argv = qemu.command(
-            qemu.boot_arguments(kernel, line, initrd), memory, True,
-            serial=f"file:{serial}",
-            extra=[*qemu.BARE, *extra, "-S", "-gdb", "chardev:gdb", "-chardev",
-                   f"socket,id=gdb,fd={server.fileno()},server=on,wait=off"])
-        with server, open(f"{folder}/qemu", "wb") as errors:
-            machine = subprocess.Popen(argv, stdin=subprocess.DEVNULL,
-                                       stdout=errors, stderr=errors,
-                                       pass_fds=[server.fileno()])
+        with debug.socket_folder() as folder:
+            self._run(folder, kernel, steps, qemu.command(
+                qemu.boot_arguments(kernel, qemu.kernel_line(commands, append),
+                                    initrd),
+                memory, True, serial=f"file:{folder}/serial",
+                extra=[*qemu.BARE, *extra]), core_at, core_file)
+
+    def _run(self, folder, kernel, steps, argv, core_at, core_file):
+        stub = f"{folder}/stub"
+        with debug.listen(stub) as server, \
+                open(f"{folder}/qemu", "wb") as errors:
+            machine = subprocess.Popen(
+                argv + debug.stub_arguments(server), stdin=subprocess.DEVNULL,
+                stdout=errors, stderr=errors, pass_fds=[server.fileno()])
         plan = {"steps": [{"at": at, "do": list(do),
                            "core": str(core_file) if i == core_at else None}
                           for i, (at, do) in enumerate(steps)], "live": stub}
         try:
             self.said = _gdb(kernel, plan, folder, [])
-            self.serial = qemu.plain(Path(serial).read_text(
+            self.serial = qemu.plain(Path(f"{folder}/serial").read_text(
                 encoding="latin-1"))
             if core_at is not None:
                 corefile.narrow(core_file)
@@ -85,15 +85,11 @@ class Session:
         finally:
             machine.kill()
             machine.wait()
-            shutil.rmtree(folder, ignore_errors=True)
 
 
 def examine(kernel, core_file, commands):
     """{command: output} of GDB on a core file."""
-    folder = tempfile.mkdtemp(prefix="slate-")
-    try:
-        plan = {"steps": [{"at": None, "do": list(commands), "core": None}],
-                "live": None}
+    plan = {"steps": [{"at": None, "do": list(commands), "core": None}],
+            "live": None}
+    with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         return _gdb(kernel, plan, folder, [str(core_file)])[0]
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)

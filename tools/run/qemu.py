@@ -82,6 +82,18 @@ def initrd_of(kernel):
     return archive if archive.exists() else ""
 
 
+def option(value):
+    """The value of an option of QEMU's that has several, as file=…,if=ide."""
+    return str(value).replace(",", ",,")
+
+
+def loaded(path):
+    """The path of a file that QEMU loads as a boot loader does: its first word
+    is the file, the rest are words for the kernel. So it is the path from here
+    if a folder above has a blank in its name."""
+    return os.path.relpath(path) if " " in str(path) else str(path)
+
+
 def boot_arguments(image, append="", initrd=None):
     """Arguments that boot `image`: a CD (.iso), or a kernel (.elf) with the
     archive of its root file system, by default the one built with it.
@@ -91,8 +103,8 @@ def boot_arguments(image, append="", initrd=None):
         return ["-cdrom", image, "-boot", "d"]
     if initrd is None:
         initrd = initrd_of(image)
-    return (["-kernel", image] + (["-append", append] if append else [])
-            + (["-initrd", str(initrd)] if initrd else []))
+    return (["-kernel", loaded(image)] + (["-append", append] if append else [])
+            + (["-initrd", option(loaded(initrd))] if initrd else []))
 
 
 def kernel_line(commands="", append="", budget=None):
@@ -147,8 +159,7 @@ def disk_arguments(disks, cache="writeback"):
         options = {"if": "ide", "index": index, "media": "disk",
                    "cache": cache, **disk}
         argv += ["-drive", ",".join(
-            f"{key}={str(value).replace(',', ',,')}"
-            for key, value in options.items())]
+            f"{key}={option(value)}" for key, value in options.items())]
     return argv
 
 

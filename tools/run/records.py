@@ -171,9 +171,9 @@ class Recording:
                                 about["initrd"]),
             about["memory"], serial=serial, events=events)
         return argv + FIXED + [
-            "-icount", f"{COUNTING},rr={mode},rrfile={self.file('log')},"
-            f"rrsnapshot={snapshot}", "-drive",
-            f"file={disk},if=none,id=snapshots"]
+            "-icount", f"{COUNTING},rr={mode},rrfile="
+            f"{qemu.option(self.file('log'))},rrsnapshot={snapshot}",
+            "-drive", f"file={qemu.option(disk)},if=none,id=snapshots"]
 
     def recording(self, serial):
         """QEMU's command line to record, halted at first: a short run could end

@@ -17,11 +17,9 @@ the code that damaged the heap (`slab culprit`).
 import argparse
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 from tools.run import debug, qemu, records, terminal, watchdog
@@ -108,14 +106,13 @@ def gdb_command(recording, stub, process, arguments):
 def open_recording(kernel, folder, arguments, **options):
     """Runs GDB on a QEMU that replays. Returns GDB's exit status."""
     recording = records.Recording(folder).load(kernel)
-    own = tempfile.mkdtemp(prefix="slate-")
-    try:
+    with debug.socket_folder() as own:
         stub = f"{own}/gdb"
         said = recording.file("replayed")
         with records.Control(
                 recording.replaying(own, f"file:{said}"),
-                ["-gdb", "chardev:gdb", "-chardev",
-                 f"socket,id=gdb,path={stub},server=on,wait=off"],
+                ["-gdb", "chardev:gdb", "-chardev", "socket,id=gdb,path="
+                 f"{qemu.option(stub)},server=on,wait=off"],
                 start_new_session=True) as control:
             gdb = gdb_command(recording, stub, control.process.pid, arguments)
             signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -127,8 +124,6 @@ def open_recording(kernel, folder, arguments, **options):
             if not control.running() and control.said():
                 print(f"QEMU ended by itself: {control.said()}", flush=True)
             return status
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
 
 
 def culprit(kernel, folder):

@@ -73,6 +73,25 @@ def test_the_whole_path_of_the_folder_rebuilds_nothing(tree):
     assert not compiled(make(tree, "-n", "kernel", f"BUILD={tree}/build"))
 
 
+@pytest.mark.parametrize("name", ["", "a b", *(f"a{c}b" for c in
+                                              "\\,:;%#'\"`&|*?<>()")])
+def test_folders_that_cannot_be_named_are_refused(tree, name):
+    done = make(tree, "kernel", f"BUILD={name}")
+    assert done.returncode == 2 and done.stderr.count("\n") == 1
+    assert f"BUILD='{name}' must be the name of a folder" in done.stderr
+
+
+def test_lost_execute_bits_do_not_matter(tree):
+    """As in an unpacked zip. (The copy of the tree has no .venv.)"""
+    for name in "tools/grade", "tools/setup":
+        (tree / name).chmod(0o644)
+    done = make(tree, "grade", "LAB=2")
+    assert "tools/grade: .venv lacks the Python packages" in done.stderr
+    subprocess.run(["bash", "tools/setup", "--help"], cwd=tree, check=True,
+                   stdout=subprocess.DEVNULL)
+    assert os.access(tree / "tools/grade", os.X_OK)
+
+
 def test_debug_build_is_apart(tree):
     plan = make(tree, "-n", "kernel", "DEBUG=1").stdout
     assert "-DCONFIG_DEBUG=1" in plan and "-o build/debug/mm/page.o" in plan

@@ -42,6 +42,17 @@ def test_names_the_serial_line(session):
     assert "serial line: /dev/pts/" in session.stdout, session.stdout
 
 
+def test_a_long_name_of_the_folder_for_temporary_files(kernel, tmp_path):
+    """The path of a Unix socket has at most 107 bytes."""
+    folder = tmp_path / ("long" * 25)
+    folder.mkdir()
+    done = watchdog.run(
+        [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch"],
+        cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": str(folder)})
+    assert "Breakpoint 1, kmain" in done.stdout, done.stdout
+
+
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(),
                     reason="processes are listed in another way here")
 def test_no_qemu_is_left_running(session):

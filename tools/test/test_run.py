@@ -4,6 +4,7 @@ when the machine crashes."""
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from tools.run import qemu, watchdog
 LEAVE = "\x01x"  # Ctrl-A X
 
 
-BUILT = [BUILD / name for name in ("slate.elf", "initrd.tar",
+HERE = BUILD.relative_to(ROOT)
+BUILT = [HERE / name for name in ("slate.elf", "initrd.tar",
                                    "slate-workshop.elf", "initrd-workshop.tar")]
 
 
@@ -29,7 +31,7 @@ def make(kernel):
 
     def start(*arguments):
         child = pexpect.spawn(
-            "make", ["--no-print-directory", f"BUILD={BUILD}",
+            "make", ["--no-print-directory", f"BUILD={HERE}",
                      *sum((["-o", str(p)] for p in BUILT), []), *arguments],
             cwd=str(ROOT), encoding="latin-1", timeout=watchdog.SECONDS,
             env={k: v for k, v in os.environ.items()
@@ -108,6 +110,28 @@ def test_run_iso(make, iso):
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
+
+
+def test_a_folder_with_a_blank_and_commas(kernel, tmp_path):
+    """QEMU separates with them what follows -initrd, file= and rrfile=."""
+    folder = tmp_path / "a b, c"
+    folder.mkdir()
+    (folder / "tools").symlink_to(ROOT / "tools")
+    shutil.copy(kernel, folder)
+    shutil.copy(qemu.initrd_of(kernel), folder)
+    image = folder / kernel.name
+
+    def tool(*argv, **env):
+        return watchdog.run(
+            [sys.executable, "-m", *argv], cwd=folder, encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL, env={**os.environ, **env}).stdout
+    said = tool("tools.run.run", str(image), CMD="run ls /etc; poweroff")
+    assert "motd" in said and "is not known" not in said, said
+    said = tool("tools.run.replay", "record", str(image), CMD="ps")
+    assert f"in {folder}/record" in said, said
+    said = tool("tools.run.replay", "open", str(image), "--", "-batch")
+    assert "kmain (" in said, said
 
 
 def test_debug_server_waits_for_a_gdb(make):

@@ -32,7 +32,8 @@ def build():
              if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
     return subprocess.run(
         ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
-         "DWARF=0", f"BUILD={FOLDER}", str(KERNEL)], cwd=ROOT, encoding="utf-8",
+         "DWARF=0", f"BUILD={FOLDER.relative_to(ROOT)}",
+         str(KERNEL.relative_to(ROOT))], cwd=ROOT, encoding="utf-8",
         check=False, capture_output=True, env=clean)
 
 
