@@ -199,10 +199,8 @@ OTHER := $(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)
 QUICK := $(if $(OTHER),-m 'not long and not sample and not soak and not plain')
 EVERY := -m ''
 
-# What the tests need, built by all processors.
-TESTED  := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST))
-ALL_CPU  = $(if $(findstring jobserver,$(MAKEFLAGS)),,\
-             -j$$(getconf _NPROCESSORS_ONLN))
+# What the tests need.
+TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
@@ -210,7 +208,7 @@ tested: $(TESTED)
 
 test: | $(DEPS)                   ## three minutes; DEBUG=1, SANITIZE=1 or
                                   ## SMP=1: on such a kernel
-	@$(MAKE) --no-print-directory $(ALL_CPU) tested
+	@$(MAKE) --no-print-directory tested
 	@$(PYTEST) $(QUICK) $(ABREAST) tools/test
 
 test-kernels: $(WORKSHOP_KERNEL) | $(DEPS) ## the suites on kernels of other
@@ -218,13 +216,13 @@ test-kernels: $(WORKSHOP_KERNEL) | $(DEPS) ## the suites on kernels of other
 	@$(PYTEST) -m sample $(ABREAST) tools/test/test_kernels.py
 
 test-samples: | $(DEPS)           ## a little of what test-all has; a minute
-	@$(MAKE) --no-print-directory $(ALL_CPU) tested
+	@$(MAKE) --no-print-directory tested
 	@$(PYTEST) -m sample $(ABREAST) --ignore=tools/test/test_kernels.py \
 	    tools/test
 
 test-all: $(BOOK_ENV)/done $(MUTANTS) $(MMTHREADS_MAG) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour
-	@$(MAKE) --no-print-directory $(ALL_CPU) tested
+	@$(MAKE) --no-print-directory tested
 	@$(MAKE) --no-print-directory test-kernels
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
@@ -336,7 +334,7 @@ SMP_ELF := $(BUILD)/smp/slate-workshop.elf
 scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
                                   ## and 8 processors cost each other;
                                   ## build/scale.json, build/scale.svg
-	@$(MAKE) --no-print-directory $(ALL_CPU) SMP=1 BUILD=$(BUILD)/smp \
+	@$(MAKE) --no-print-directory SMP=1 BUILD=$(BUILD)/smp \
 	    $(SMP_ELF)
 	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(WORKSHOP_INITRD) \
 	    $(BUILD)/initrd-bench.tar $(BUILD)/scale $(BUILD)/scale \

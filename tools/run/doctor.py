@@ -61,13 +61,13 @@ def find(check):
         return (f"python3 {what}", "") if ok else None
     if kind == "window":
         if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            return "no display", ""
+            return "no display", None
         kinds = (output("qemu-system-i386", "-display", "help") or "").split()
         return ("QEMU's window", "") if {"gtk", "sdl", "cocoa"} & set(kinds) \
             else None
     if kind == "linux":
         if sys.platform != "linux":
-            return f"{what}: not on this system", ""
+            return f"{what}: not on this system", None
         return (what, "") if shutil.which(what) else None
     if kind == "path":
         for path in what.split(","):
@@ -89,6 +89,8 @@ def verdict(row, found):
     """(text to print as version, the problem or "ok")."""
     if not found:
         return "-", "missing"
+    if found[1] is None:
+        return "-", "ok"
     # Words in parentheses name the distributor's package, not the tool.
     text = re.sub(r"\(.*?\)", "", (found[1] or "").split("\n", 1)[0])
     match = re.search(r"\d+(\.\d+)+", text)

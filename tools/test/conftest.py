@@ -20,6 +20,11 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 
 
+# A make that a test runs is not below the one that runs the tests, whose
+# processors it could not ask for.
+for name in "MAKEFLAGS", "MFLAGS", "MAKELEVEL":
+    os.environ.pop(name, None)
+
 # When a test runs (docs/testing.md): without a mark in `make test`, with
 # `sample` in `make test-samples`, with `long` in `make test-all`, as those,
 # with `soak` in a target of its own, for hours.
@@ -152,7 +157,7 @@ def other_kernel(folder, *settings):
     after the other."""
     there = (BUILD / folder).relative_to(ROOT)
     clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
+             if k not in ("BUILD", "V")}
     kernel = there / "slate-workshop.elf"
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -24,14 +24,13 @@ def tree(shared_path):
     return shared_path
 
 
-def make(tree, *arguments):
+def make(tree, *arguments, **env):
     clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V",
-                          "DEBUG", "SANITIZE", "SMP", "CPUS", "CMD", "APPEND",
-                          "MEM")}
+             if k not in ("BUILD", "V", "DEBUG", "SANITIZE", "SMP", "CPUS",
+                          "CMD", "APPEND", "MEM")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
                           cwd=tree, encoding="utf-8", check=False,
-                          capture_output=True, env=clean)
+                          capture_output=True, env={**clean, **env})
 
 
 def compiled(done):
@@ -40,6 +39,28 @@ def compiled(done):
     lines = re.findall(r"^ +(?:CC|NASM) +(\S+)$", done.stdout, re.M)
     plans = re.findall(r"'(?:CC|NASM)' '(\S+)'", done.stdout)
     return set(lines + plans)
+
+
+@pytest.mark.parametrize("arguments, flags, jobs", [
+    ([], "", "-j7"), (["-k"], "", "-j7"), (["-j5"], "", "-j5"),
+    (["-j1"], "", "-j1"), (["-j"], "", "-j"), ([], "-j1", "-j1"),
+    (["and"], "", ""), (["and", "-j5"], "", "-j5")])
+def test_one_goal_is_made_by_all_processors(tree, tmp_path, arguments, flags,
+                                            jobs):
+    """So is what a make below it makes; it says nothing of a job server."""
+    (tmp_path / "getconf").write_text("#!/bin/sh\necho 7\n", "utf-8")
+    (tmp_path / "getconf").chmod(0o755)
+    (tmp_path / "below.mk").write_text(
+        "below and:\n\t@echo $@ $(MAKEFLAGS)\n"
+        "above:\n\t@$(MAKE) -f Makefile -f $(BELOW) below\n", "utf-8")
+    done = make(tree, "-f", "Makefile", "-f", str(tmp_path / "below.mk"),
+                f"BELOW={tmp_path}/below.mk", "above", *arguments,
+                MAKEFLAGS=flags, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    said = dict(line.split(" ", 1) for line in done.stdout.splitlines())
+    assert (jobs or "-j7") in said["below"].split(), done.stdout
+    if "and" in arguments:
+        assert re.findall(r"(?<!-)-j\d*", said["and"]) == [jobs] * bool(jobs)
 
 
 def test_second_make_does_nothing(tree):

@@ -33,8 +33,7 @@ def tree(shared_path):
 
 def run(tree, *command, **settings):
     clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "CMD",
-                          "APPEND", "MEM", "BUDGET")}
+             if k not in ("BUILD", "CMD", "APPEND", "MEM", "BUDGET")}
     done = watchdog.run(command, cwd=tree,
                         encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, env={**clean, **settings})

@@ -218,13 +218,11 @@ def test_a_run_with_a_disk_is_not_counted(kernel, image):
 
 
 def make(*arguments):
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     return subprocess.run(
         ["make", "--no-print-directory", "-o", str(BUILD / "slate.elf"),
          "-o", str(BUILD / "initrd.tar"), *arguments], cwd=ROOT,
-         encoding="utf-8",
-        check=False, capture_output=True, env=clean, stdin=subprocess.DEVNULL)
+        encoding="utf-8", check=False, capture_output=True,
+        stdin=subprocess.DEVNULL)
 
 
 def test_make_disk_and_make_run(kernel, tmp_path):

@@ -1,7 +1,6 @@
 """CI runs every target of `make help`, and docs/testing.md says where; and the
 targets that no other test runs."""
 
-import os
 import re
 import subprocess
 import sys
@@ -13,13 +12,11 @@ from conftest import ROOT
 pytestmark = pytest.mark.plain
 
 HERE = ROOT / "tools/test"
-ENVIRONMENT = {k: v for k, v in os.environ.items()
-               if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
 
 
 def run(*argv):
     return subprocess.run(argv, cwd=ROOT, encoding="utf-8", check=False,
-                          capture_output=True, env=ENVIRONMENT)
+                          capture_output=True)
 
 
 def rows():

@@ -35,7 +35,7 @@ def make(kernel):
                      *sum((["-o", str(p)] for p in BUILT), []), *arguments],
             cwd=str(ROOT), encoding="latin-1", timeout=watchdog.SECONDS,
             env={k: v for k, v in os.environ.items()
-                 if k not in ("DISPLAY", "WAYLAND_DISPLAY", "MAKEFLAGS")})
+                 if k not in ("DISPLAY", "WAYLAND_DISPLAY")})
         children.append(child)
         return child
 

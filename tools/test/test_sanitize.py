@@ -29,7 +29,7 @@ WORK = ("run -p init usertests", "run -p init kenbus", "run -p init hackbench",
 
 def build():
     clean = {k: v for k, v in os.environ.items()
-             if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "BUILD", "V")}
+             if k not in ("BUILD", "V")}
     return subprocess.run(
         ["make", "--no-print-directory", "-j2", "SANITIZE=1", "DEBUG=1",
          "DWARF=0", f"BUILD={FOLDER.relative_to(ROOT)}",

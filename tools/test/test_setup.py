@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import sys
 
+import pexpect
 import pytest
 
 from conftest import ROOT, copy_tree
+from tools.run import watchdog
 
 pytestmark = pytest.mark.plain
 
@@ -50,8 +52,8 @@ def system_without(folder, names, *fakes):
     return str(folder)
 
 
-SHELL_TOOLS = ("bash dirname uname cut awk tr head sed cmp grep mktemp rm cp "
-               "tail python3 id env cat").split()
+SHELL_TOOLS = ("bash chmod dirname uname cut awk tr head sed cmp grep mktemp rm "
+               "cp tail tee python3 id env cat").split()
 
 
 def test_setup_prints_the_command_on_fedora(tmp_path):
@@ -73,11 +75,45 @@ def test_setup_says_why_a_package_cannot_be_had(tmp_path):
     assert "cannot install nasm: E: Unable to locate package" in done.stderr
 
 
+APT = r"""case "$*" in
+*update*) ;;
+*--assume-no*) echo '0 upgraded, 2 newly installed, 0 to remove'
+    echo 'Need to get 44.0 kB/1,234 MB of archives.'
+    echo 'After this operation, 198 MB of additional disk space will be used.'
+    exit 1 ;;
+*) printf 'Get:%d http://there/\n' 1 2
+    printf 'Unpacking %s ...\n' a b; printf 'Setting up %s ...\n' a b ;;
+esac"""
+
+
+def test_setup_says_what_it_fetches_and_how_far_it_is(tmp_path):
+    path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", APT),
+                          ("sudo", 'exec "$@"'))
+    said = run("tools/setup", PATH=path).stdout
+    assert "\nFetching 2 packages, 44.0 kB; they take 198 MB of disk. About a " \
+        "minute.\n" in said and "%" not in said
+    child = pexpect.spawn("tools/setup", cwd=str(ROOT), encoding="utf-8",
+                          env={**os.environ, "PATH": path},
+                          timeout=watchdog.SECONDS)
+    child.expect(pexpect.EOF)
+    assert re.findall(r"\d+%", child.before) == [
+        "16%", "33%", "50%", "66%", "83%", "100%"]
+
+
+def test_setup_says_of_tools_what_they_are_for(tmp_path):
+    said = run("tools/setup", DISPLAY="", WAYLAND_DISPLAY="").stdout
+    assert re.search("^grub-pc-bin +is there, for make iso$", said, re.M), said
+    assert re.search("^no display +so make run opens no window$", said, re.M)
+    said = run("python3", "-m", "tools.run.doctor", DISPLAY="",
+               WAYLAND_DISPLAY="").stdout
+    assert re.search("^no display +- +ok +a window for make run$", said, re.M)
+
+
 # Keeps pip from any package: no server listens on port 9 (`discard`).
 OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
            "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "",
-           "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "", "MAKEFLAGS": "",
-           "MAKELEVEL": "0", "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
+           "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "",
+           "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
 
 
 @pytest.fixture(scope="module")
