@@ -16,7 +16,7 @@
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-# All processors make a goal, unless there is a -j, or a make above that has one.
+# All processors make a goal, unless there is a -j, or a make above has one.
 # Several goals are made one after the other, as in `make clean kernel`.
 JOBS := $(filter -j% --jobserver%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS"))
 ifeq ($(JOBS)$(word 2,$(MAKECMDGOALS)),)

@@ -441,7 +441,8 @@ static bool is_dir_of(const struct rename *m, const struct inode *inode)
     return inode == m->from.dir || inode == m->to.dir;
 }
 
-/* Checks what POSIX and seals forbid. Directories are locked, their entries not yet. */
+/* Checks what POSIX and seals forbid. Directories are locked, their entries not
+ * yet. */
 static int check_rename(const struct rename *m)
 {
     bool dir = m->inode->inode_type == FILE_DIRECTORY;

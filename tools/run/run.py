@@ -17,9 +17,9 @@ Reads from the environment:
                               own, or any argument of QEMU's -serial (null)
 
 The serial line is this terminal. In a terminal and without CMD, the kernel
-gets the option terminal=both: colours, and a page at a time. Without a terminal,
-or if CMD ends with poweroff, it gets panic=exit: a panic ends the run, with a
-status that is not 0. If there is a display, a window opens too.
+gets the option terminal=both: colours, and a page at a time. Without a
+terminal, or if CMD ends with poweroff, it gets panic=exit: a panic ends the
+run, with a status that is not 0. If there is a display, a window opens too.
 Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.
 """
 

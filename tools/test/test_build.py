@@ -194,18 +194,18 @@ def refused(done):
 def test_a_command_and_its_help_need_each_other(tree, folder, text):
     """Exercise 5 of docs/shell.md, in either order."""
     source, text = tree / folder / "cmd_answer.c", tree / text
-    before = text.read_text()
-    source.write_text(COMMAND)
+    before = text.read_text("utf-8")
+    source.write_text(COMMAND, "utf-8")
     line, = refused(make(tree, "kernel"))
     assert line.startswith(f"{folder}/cmd_answer.c: the command answer has no")
     assert f'"= answer" in {text.relative_to(tree)} ' in line
-    text.write_text(before + "= answer\nprint the answer\n")
+    text.write_text(before + "= answer\nprint the answer\n", "utf-8")
     assert make(tree, "kernel").returncode == 0
     source.unlink()
     line, = refused(make(tree, "kernel"))
     assert line.startswith(f"{text.relative_to(tree)}:")
     assert "there is no command answer;" in line
-    text.write_text(before)
+    text.write_text(before, "utf-8")
     assert make(tree, "kernel").returncode == 0
 
 

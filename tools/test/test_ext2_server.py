@@ -138,9 +138,9 @@ def bad_disk(boot, path):
     source = path / "source"
     (source / "d").mkdir(parents=True)
     for i in range(120):
-        (source / "d" / f"file-{i:03}").write_text(f"{i}\n")
+        (source / "d" / f"file-{i:03}").write_text(f"{i}\n", "utf-8")
     (source / "script").write_text("echo begun\n#".ljust(1020) +
-                                   "\necho whole\n")
+                                   "\necho whole\n", "utf-8")
     disk.make(path / "disk.img", 2, source, block=1024)
     bad = [disk.debugfs(path / "disk.img", f"bmap {name} 1").split()[-1]
            for name in ("/d", "/script")]

@@ -170,7 +170,8 @@ def test_a_panic_ends_a_run_that_nobody_watches(make, kernel, commands):
     without a terminal."""
     done = watchdog.run(
         [sys.executable, "-m", "tools.run.run", str(kernel)], cwd=ROOT,
-        env={**os.environ, "CMD": commands}, text=True, capture_output=True)
+        env={**os.environ, "CMD": commands}, encoding="utf-8",
+        capture_output=True)
     assert done.returncode == 9, done.stderr
     assert "panic: " in done.stdout and "slate!>" not in done.stdout
     child = make("run", f"CMD={commands}")

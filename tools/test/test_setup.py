@@ -52,8 +52,8 @@ def system_without(folder, names, *fakes):
     return str(folder)
 
 
-SHELL_TOOLS = ("bash chmod dirname uname cut awk tr head sed cmp grep mktemp rm "
-               "cp tail tee python3 id env cat").split()
+SHELL_TOOLS = ("bash chmod dirname uname cut awk tr head sed cmp grep mktemp "
+               "rm cp tail tee python3 id env cat").split()
 
 
 def test_setup_prints_the_command_on_fedora(tmp_path):
@@ -90,8 +90,8 @@ def test_setup_says_what_it_fetches_and_how_far_it_is(tmp_path):
     path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", APT),
                           ("sudo", 'exec "$@"'))
     said = run("tools/setup", PATH=path).stdout
-    assert "\nFetching 2 packages, 44.0 kB; they take 198 MB of disk. About a " \
-        "minute.\n" in said and "%" not in said
+    assert "\nFetching 2 packages, 44.0 kB; they take 198 MB of disk. About " \
+        "a minute.\n" in said and "%" not in said
     child = pexpect.spawn("tools/setup", cwd=str(ROOT), encoding="utf-8",
                           env={**os.environ, "PATH": path},
                           timeout=watchdog.SECONDS)

@@ -6,8 +6,8 @@
 
 #include "user/lib/stdio.h"
 
-/* Writes bytes to standard output, past stdio. If it cannot, it ends the program
- * with status 1, after a message unless the output has no reader. */
+/* Writes bytes to standard output, past stdio. If it cannot, it ends the
+ * program with status 1, after a message unless the output has no reader. */
 void put_bytes(const void *bytes, size_t n);
 
 /* Prints a file's contents; "-" is the standard input. Prints a message and
