@@ -336,7 +336,8 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     assert name == shown or name not in said, said
     for line in ("find . -type f", "ls -l", "ls -l x*", "wc x*", "stat x*",
                  "file x*", "df x*", "head -n 0 x* x*", "grep -c ELF x* x*",
-                 "umount x*", "cd x*", "sh -c 'export X=\"$1\"; export' x*",
+                 "umount x*", "cd x*", "./x*",
+                 "sh -c 'export X=\"$1\"; export' x*",
                  "sh -c 'mkdir y; cd y; mkdir \"$1\"; cd \"$1\"; pwd' x*"):
         shell.send(f"{line}\r")
         said = shell.settle("program").partition("\n")[2]

@@ -86,9 +86,13 @@ void errx(int status, const char *fmt, ...)
 void usage(const char *arguments)
 {
     char text[256];
+    size_t n;
 
-    snprintf(text, sizeof(text), "usage: %s%s%s\n", program_name,
-             *arguments != 0 ? " " : "", arguments);
+    snprintf(text, sizeof(text), "usage: %s", program_name);
+    make_printable(text); /* the name alone: arguments may take two lines */
+    n = strlen(text);
+    snprintf(text + n, sizeof(text) - n, "%s%s\n", *arguments != 0 ? " " : "",
+             arguments);
     write_all(STDERR_FILENO, text, strlen(text));
     exit(2);
 }
