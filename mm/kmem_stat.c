@@ -36,24 +36,26 @@ struct kmem_cache *kmem_list_find(const char *name, const void *handle)
     return NULL;
 }
 
-static struct kmem_cache *after(uint32_t number)
+/* The cache after this place of the list. */
+static struct kmem_cache *after(const struct list *place)
 {
-    struct kmem_cache *cp;
+    struct list *l;
 
     mm_lock(&kmem_list_lock);
-    cp = kmem_list_after(number);
+    l = place->next;
     mm_unlock(&kmem_list_lock);
-    return cp;
+    return l == &kmem_caches ? NULL
+                             : list_entry(l, struct kmem_cache, cache_link);
 }
 
 struct kmem_cache *kmem_cache_first(void)
 {
-    return after(0);
+    return after(&kmem_caches);
 }
 
 struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
 {
-    return after(cp->cache_number);
+    return after(&cp->cache_link);
 }
 
 struct kmem_cache *kmem_cache_find(const char *name)

@@ -237,7 +237,7 @@ static int cmd_pipes(char **argv)
                 st.stat_writers, st.stat_bytes, st.stat_total);
         last = st.stat_pipe;
     }
-    if (rows == 0)
+    if (rows == 0 && !shell_interrupted())
         kprintf("(no pipe is open)\n");
     return 0;
 }

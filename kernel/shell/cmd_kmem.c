@@ -89,29 +89,54 @@ uint64_t heap_key_mem(const struct kmem_cache_stat *st)
     return st->stat_mem;
 }
 
+/* Puts a row, which was created after all others of the batch, in its place.
+ * The last one of a full batch leaves it. */
+static void add_row(struct heap_order *at, const struct heap_row *row)
+{
+    unsigned i = MIN(at->order_rows, HEAP_BATCH - 1u);
+
+    if (at->order_rows == HEAP_BATCH &&
+        row->row_place.place_key <= at->order_row[i].row_place.place_key)
+        return;
+    for (; i > 0 &&
+           row->row_place.place_key > at->order_row[i - 1].row_place.place_key;
+         i--)
+        at->order_row[i] = at->order_row[i - 1];
+    at->order_row[i] = *row;
+    at->order_rows = MIN(at->order_rows + 1, HEAP_BATCH + 0u);
+}
+
+/* Finds the next rows. */
+static void find_rows(struct heap_order *at, heap_key_t *key)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    size_t i = 0;
+
+    at->order_rows = at->order_visited = 0;
+    heap_all (cp, &st) {
+        struct heap_row row = {{key(&st), i++, true}, cp};
+
+        if ((!at->order_only || at->order_only == cp) &&
+            heap_after(&at->order_at, row.row_place.place_key,
+                       row.row_place.place_index))
+            add_row(at, &row);
+    }
+}
+
 struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
                              struct kmem_cache_stat *out)
 {
-    struct heap_order best = {.order_begun = false};
-    struct kmem_cache *found = NULL;
-    size_t i = 0;
+    const struct heap_row *row;
 
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp), i++) {
-        struct kmem_cache_stat st;
-        uint64_t k;
-
-        kmem_cache_stat(cp, &st);
-        k = key(&st);
-        if ((at->order_only && at->order_only != cp) || !heap_after(at, k, i) ||
-            (found && k <= best.order_key))
-            continue;
-        best = (struct heap_order){k, i, true, at->order_only};
-        found = cp;
-        *out = st;
-    }
-    *at = best;
-    return found;
+    if (at->order_visited == at->order_rows)
+        find_rows(at, key);
+    if (at->order_rows == 0)
+        return NULL;
+    row = &at->order_row[at->order_visited++];
+    at->order_at = row->row_place;
+    kmem_cache_stat(row->row_cache, out);
+    return row->row_cache;
 }
 
 void heap_print_name(const char *name, size_t width)

@@ -18,6 +18,7 @@
  */
 #pragma once
 
+#include "kernel/shell/shell.h"
 #include "mm/kmem_stat.h"
 
 #define HEAP_CELL     24  /* bytes of a formatted number, NUL included */
@@ -62,23 +63,37 @@ void heap_totals(struct heap_totals *t);
  * marked `!`. */
 bool heap_bad_row(const struct kmem_cache_stat *st);
 
-/* Visits all caches by descending key, equal keys in creation order, without
- * any memory for sorting: each call looks for the largest below the last.
- * Start with a zeroed struct. NULL at the end. */
-struct heap_order {
-    uint64_t order_key;
-    size_t order_index;
-    bool order_begun;
-    struct kmem_cache *order_only; /* visits no other; NULL: all */
+/* A place among rows by descending key, equal keys in their own order; zeroed:
+ * before the first. */
+struct heap_place {
+    uint64_t place_key;
+    size_t place_index;
+    bool place_begun;
 };
 
-/* True if a row with this key and place comes after the last one shown. */
-static inline bool heap_after(const struct heap_order *at, uint64_t key,
+/* True if a row with this key and index comes after the place. */
+static inline bool heap_after(const struct heap_place *at, uint64_t key,
                               size_t index)
 {
-    return !at->order_begun || key < at->order_key ||
-           (key == at->order_key && index > at->order_index);
+    return !at->place_begun || key < at->place_key ||
+           (key == at->place_key && index > at->place_index);
 }
+
+#define HEAP_BATCH 32
+
+/* Visits all caches by descending key, equal keys in creation order, without
+ * memory for sorting all of them: a walk over the caches finds the next
+ * HEAP_BATCH rows after the last one. Start with a zeroed struct. NULL at the
+ * end. */
+struct heap_order {
+    struct kmem_cache *order_only; /* visits no other; NULL: all */
+    struct heap_place order_at;    /* the last row that was visited */
+    unsigned order_rows, order_visited;
+    struct heap_row {
+        struct heap_place row_place;
+        struct kmem_cache *row_cache;
+    } order_row[HEAP_BATCH];
+};
 
 typedef uint64_t heap_key_t(const struct kmem_cache_stat *st);
 
@@ -92,9 +107,10 @@ heap_key_t heap_key_mem;
     for ((cp) = kmem_cache_first(); (cp) && (kmem_cache_stat(cp, st), true);   \
          (cp) = kmem_cache_next(cp))
 
-/* Visits cache `only`, or all if it is NULL, most memory first. */
+/* Visits cache `only`, or all if it is NULL, most memory first. ^C ends it. */
 #define heap_each(cp, only, st)                                                \
     for (struct heap_order heap_at = {.order_only = (only)};                   \
+         !shell_interrupted() &&                                               \
          ((cp) = heap_next(&heap_at, heap_key_mem, (st))) != NULL;)
 
 /* `n` in at most `width` (4 or more) characters: exact if it fits, else in

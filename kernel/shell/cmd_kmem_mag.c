@@ -71,7 +71,7 @@ static void print_table(struct kmem_cache *only)
         trapped += st.stat_trapped * st.stat_size;
         rows++;
     }
-    if (rows == 0)
+    if (rows == 0 && !shell_interrupted())
         kprintf("(no cache has used magazines yet)\n");
     kprintf("magazines are %s; %zu KiB of free objects in them\n",
             kmem_mag_all_off() ? "off" : "on", trapped >> 10);

@@ -153,7 +153,7 @@ static int cmd_reap(char **argv)
         reap_one(cp, mode, true, &sum);
     else
         reap_all(mode, &sum);
-    if (sum.rs_rows == 0)
+    if (sum.rs_rows == 0 && !shell_interrupted())
         kprintf("(no cache has a free slab)\n");
     if (mode == KMEM_REAP_ALL)
         free_unmapped(cp);
@@ -238,7 +238,7 @@ static int cmd_ws(char **argv)
             show_ws(cp, &st);
             rows++;
         }
-    if (rows == 0)
+    if (rows == 0 && !shell_interrupted())
         kprintf("(no cache has a free slab)\n");
     if (!json)
         print_interval();

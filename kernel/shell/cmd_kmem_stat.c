@@ -463,6 +463,12 @@ static bool of_interest(const struct kmem_cache_stat *st)
            heap_bad_row(st);
 }
 
+/* ^C ends the command, but no program's read of /proc. */
+static bool interrupted(const struct kmastat *ks)
+{
+    return ks->ks_print == heap_print && shell_interrupted();
+}
+
 /* Returns how many it listed. *hidden counts those that of_interest
  * leaves out. */
 static size_t print_rows(const struct kmastat *ks, size_t *hidden)
@@ -472,7 +478,7 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
     size_t rows = 0;
 
     *hidden = 0;
-    while (heap_next(&at, ks->ks_key, &st)) {
+    while (!interrupted(ks) && heap_next(&at, ks->ks_key, &st)) {
         if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         rows++;
@@ -494,6 +500,8 @@ static void print_table(struct kmastat *ks, const struct heap_sum *selected)
     choose_unit(ks);
     print_head(ks);
     rows = print_rows(ks, &hidden);
+    if (interrupted(ks))
+        return;
     if (rows != selected->sum_caches)
         ks->ks_print(ks->ks_to, "! caches changed meanwhile: %zu rows of %zu\n",
                      rows, selected->sum_caches);

@@ -411,7 +411,7 @@ static int cmd_files(char **argv)
     if (fetch_cwd(st.stat_pid, rows))
         print_row(rows);
     while ((n = fetch_rows(st.stat_pid, from, rows, BATCH)) > 0) {
-        for (int i = 0; i < n; i++)
+        for (int i = 0; i < n && !shell_interrupted(); i++)
             print_row(&rows[i]);
         from = (uint32_t)rows[n - 1].row_handle + 1;
     }

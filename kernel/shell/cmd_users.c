@@ -156,17 +156,17 @@ static void take_in_objects(struct kmem_cache *only)
 }
 
 /* The next group, most bytes first. NULL at the end, and after ^C. */
-static const struct group *next_group(struct heap_order *at)
+static const struct group *next_group(struct heap_place *at)
 {
-    struct heap_order best = {.order_begun = false};
+    struct heap_place best = {.place_begun = false};
     const struct group *found = NULL;
 
     for (size_t i = 0; i < groups.used; i++) {
         uint64_t key = group_bytes(&groups.table[i]);
 
-        if (!heap_after(at, key, i) || (found && key <= best.order_key))
+        if (!heap_after(at, key, i) || (found && key <= best.place_key))
             continue;
-        best = (struct heap_order){key, i, true, NULL};
+        best = (struct heap_place){key, i, true};
         found = &groups.table[i];
     }
     *at = best;
@@ -240,7 +240,7 @@ static void json_group(const struct group *g)
 
 static void print_users(const char *name)
 {
-    struct heap_order at = {0};
+    struct heap_place at = {0};
     const struct group *g;
 
     if (groups.used == 0) {
@@ -260,7 +260,7 @@ static void print_users(const char *name)
 
 static int cmd_users(char **argv)
 {
-    struct heap_order at = {0};
+    struct heap_place at = {0};
     struct kmem_cache *cp;
     const struct group *g;
 
@@ -285,7 +285,7 @@ SHELL_COMMAND(users, cmd_users);
 
 static void print_suspects(bool json)
 {
-    struct heap_order at = {0};
+    struct heap_place at = {0};
     char age[HEAP_CELL], caller[DEBUGCMD_CALLER];
     const struct group *g;
 

@@ -190,6 +190,8 @@ static int cmd_verify(char **argv)
                 "BAD", "FIRST-BAD", "KIND");
     heap_each (cp, only, &st)
         bad += verify_row(cp, only || st.stat_mem != 0);
+    if (shell_interrupted()) /* nothing is known of the rest */
+        return (int)bad;
     if (!only)
         return verify_rest(bad);
     if (bad)

@@ -8,6 +8,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/tests/shell_test.h"
@@ -189,6 +190,62 @@ KTEST(shell_kmem, order_visits_each_cache_once)
 {
     check_order(heap_key_mem);
     check_order(key_parity); /* almost all keys are equal */
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+#define CACHES_MOST 1600
+
+static struct kmem_cache *crowd[CACHES_MOST];
+
+/* Creates caches up to number `n` of the crowd, from number *made on. */
+static void grow_crowd(size_t *made, size_t n)
+{
+    char name[16];
+
+    for (; *made < n; ++*made) {
+        snprintf(name, sizeof(name), "crowd%zu", *made);
+        crowd[*made] = kmem_cache_create(name, 64, 0, NULL, NULL);
+        if (!crowd[*made])
+            return;
+    }
+}
+
+static uint64_t cost_of(const char *line, size_t caches)
+{
+    uint64_t begin = rdtsc(), cost;
+
+    KT_EQ(shell_test_run(line), 0);
+    cost = rdtsc() - begin;
+    kprintf("# %s: %zu caches more: %llu ticks\n", line, caches, cost);
+    return cost;
+}
+
+/* Four times as many caches take at most 16 times as long. They have no memory,
+ * so that few rows are printed, and what is counted is the way to them. */
+KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
+{
+    static const char *const lines[] = {
+        "kmastat crowd0", "ws",      "slabs", "verify",
+        "users",          "reap -n", "debug", "walk slab -n 1"};
+    static const size_t counts[] = {100, 400, CACHES_MOST};
+    uint64_t cost[ARRAY_SIZE(lines)][ARRAY_SIZE(counts)];
+    size_t made = 0, i;
+
+    KT_NEEDS_COUNTING();
+    for (i = 0; i < ARRAY_SIZE(counts); i++) {
+        grow_crowd(&made, counts[i]);
+        if (made < counts[i])
+            break;
+        for (size_t l = 0; l < ARRAY_SIZE(lines); l++)
+            cost[l][i] = cost_of(lines[l], made);
+    }
+    while (made > 0)
+        KT_EQ(kmem_cache_destroy(crowd[--made]), 0);
+    KT_REQUIRE(i == ARRAY_SIZE(counts));
+    for (size_t l = 0; l < ARRAY_SIZE(lines); l++)
+        for (i = 1; i < ARRAY_SIZE(counts); i++)
+            KT_LE(cost[l][i], 16 * cost[l][i - 1]);
 }
 
 /* ---- rows --------------------------------------------------------------- */

@@ -166,7 +166,7 @@ static void print_rows(const struct frag *total, bool json)
     struct heap_order at = {0};
     struct kmem_cache_stat st;
 
-    while (heap_next(&at, key_lost, &st)) {
+    while (!shell_interrupted() && heap_next(&at, key_lost, &st)) {
         struct frag f = frag_of(&st);
 
         if (json)

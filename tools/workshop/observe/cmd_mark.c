@@ -238,9 +238,9 @@ static bool is_change(const struct change *c)
 /* The next change in order of memory, most first, by looking for the largest
  * below the last one. False at the end. */
 static bool next_change(const struct mark *a, const struct mark *b,
-                        struct heap_order *at, struct change *out)
+                        struct heap_place *at, struct change *out)
 {
-    struct heap_order best = {.order_begun = false};
+    struct heap_place best = {.place_begun = false};
 
     for (size_t i = 0; i < a->mark_rows + b->mark_rows; i++) {
         const char *name = row_name(a, b, i);
@@ -252,13 +252,13 @@ static bool next_change(const struct mark *a, const struct mark *b,
         c = change_of(a, b, name);
         key = (uint64_t)c.change_mem ^ 1ull << 63; /* negative ones last */
         if (!is_change(&c) || !heap_after(at, key, i) ||
-            (best.order_begun && key <= best.order_key))
+            (best.place_begun && key <= best.place_key))
             continue;
-        best = (struct heap_order){key, i, true, NULL};
+        best = (struct heap_place){key, i, true};
         *out = c;
     }
     *at = best;
-    return best.order_begun;
+    return best.place_begun;
 }
 
 static void print_change(const struct change *c)
@@ -291,7 +291,7 @@ static void add_change(struct change *sum, const struct change *c)
 static void print_diff(const struct mark *a, const struct mark *b)
 {
     struct change c, sum = {.change_name = "TOTAL", .change_note = ""};
-    struct heap_order at = {0};
+    struct heap_place at = {0};
     char age[HEAP_CELL];
 
     kprintf("%-*s %9s %8s %11s %10s %10s\n", HEAP_NAME, "CACHE", "dINUSE",
@@ -323,7 +323,7 @@ static const struct mark *mark_named(const char *label)
 
 static int cmd_diff(char **argv)
 {
-    struct heap_order at = {0};
+    struct heap_place at = {0};
     const struct mark *a, *b;
     struct change c;
     bool json = shell_option('j');
