@@ -10,8 +10,11 @@
  */
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
+#include "kernel/lib/hook.h"
+#include "kernel/lib/near.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug.h"
+#include "mm/kmem_stat.h"
 
 #define LINE_MAX 512
 
@@ -50,6 +53,11 @@ static bool set_ws(char *value)
     return true;
 }
 
+static struct {
+    unsigned modes;
+    const char *names; /* NULL: all caches */
+} debug;
+
 /* LETTERS or LETTERS,cache,cache … */
 static bool set_debug(char *value)
 {
@@ -57,11 +65,74 @@ static bool set_debug(char *value)
     unsigned modes;
     char bad;
 
-    if (!kmem_debug_letters(value, comma, &modes, &bad))
+    if (!kmem_debug_letters(value, comma, &modes, &bad) || modes == 0 ||
+        (comma != NULL && comma[1] == '\0'))
         return false;
-    kmem_debug_boot(modes, comma == NULL ? NULL : comma + 1);
+    debug.modes = modes;
+    debug.names = comma == NULL ? NULL : comma + 1;
+    kmem_debug_boot(modes, debug.names);
     return true;
 }
+
+/* A cache whose name was probably meant by `name`, or NULL. */
+static struct kmem_cache *nearest_cache(const char *name)
+{
+    struct kmem_cache_stat st;
+
+    for (unsigned edits = 1; edits <= near_edits(name); edits++)
+        for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+             cp = kmem_cache_next(cp)) {
+            kmem_cache_stat(cp, &st);
+            if (near_is(name, st.stat_name, edits))
+                return cp;
+        }
+    return NULL;
+}
+
+/* Says what becomes of a name in kmem.debug=, unless its cache has all modes. */
+static void report_debugged(const char *name)
+{
+    struct kmem_cache *cp = kmem_cache_find(name);
+    unsigned has = cp == NULL ? 0 : kmem_debug_modes(cp);
+    struct kmem_cache_stat st;
+    char text[8];
+
+    if (cp != NULL && has == debug.modes)
+        return;
+    if (cp != NULL) {
+        kprintf("kmem.debug=: the cache %s is without modes %s\n", name,
+                kmem_debug_text(debug.modes & ~has, text));
+        return;
+    }
+    kprintf("kmem.debug=: no cache is called %s yet; it takes effect when one "
+            "is created",
+            name);
+    cp = nearest_cache(name);
+    if (cp != NULL) {
+        kmem_cache_stat(cp, &st);
+        kprintf("; did you mean %s?", st.stat_name);
+    }
+    kprintf("\n");
+}
+
+/* After boot has created its caches. */
+static void report_names(const void *arg UNUSED)
+{
+    char name[LINE_MAX];
+
+    for (const char *p = debug.names; p != NULL && *p != '\0';) {
+        size_t n = strlen(p);
+        const char *comma = strchr(p, ',');
+
+        if (comma != NULL)
+            n = (size_t)(comma - p);
+        strlcpy(name, p, n + 1);
+        report_debugged(name);
+        p += n + (comma != NULL);
+    }
+}
+
+HOOK(HOOK_PROMPT, report_names);
 
 static bool set_panic(char *value)
 {

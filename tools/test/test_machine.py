@@ -99,6 +99,35 @@ def test_unknown_option_is_reported_and_ignored(kernel):
     assert re.search(r"^option frobnicate=1 is not known", run.text, re.M)
 
 
+@pytest.mark.parametrize("value, said", [
+    ("FPZU,inode", []),
+    ("FPZU,inodes", ["no cache is called inodes yet; it takes effect when one "
+                     "is created; did you mean inode?"]),
+    ("U,file,frobnicate,kmem_slab,inode", [
+        "no cache is called frobnicate yet; it takes effect when one is "
+        "created", "the cache kmem_slab is without modes U"]),
+    ("U,inode,", []), ("U", [])])
+def test_each_name_in_kmem_debug_is_answered(kernel, value, said):
+    run = qemu.run(kernel, "poweroff", append=f"kmem.debug={value}")
+    text = run.text.replace("\r", "")
+    assert re.findall(r"^kmem\.debug=: (.*)$", text, re.M) == said, text
+
+
+def test_a_cache_created_later_gets_the_modes(kernel):
+    run = qemu.run(kernel, "kmem create box 40; debug; poweroff",
+                   append="kmem.debug=FU,box")
+    text = run.text.replace("\r", "")
+    assert "kmem.debug=: no cache is called box yet" in text
+    assert re.search(r"^box +FU ", text, re.M), text
+
+
+@pytest.mark.parametrize("value", ["", ",inode", "FPZU,", "FX", "FX,inode"])
+def test_kmem_debug_without_modes_or_names_is_refused(kernel, value):
+    run = qemu.run(kernel, "poweroff", append=f"kmem.debug={value}")
+    assert f"option kmem.debug=: {value or 'nothing'} is not a value" in \
+        run.text
+
+
 def test_the_book_lists_the_options_that_there_are(workshop):
     text = qemu.run(workshop, "help options; poweroff").text.replace("\r", "")
     book = (ROOT / "docs/boot.md").read_text("utf-8").replace("\\|", "|")
