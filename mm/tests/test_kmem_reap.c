@@ -441,6 +441,21 @@ KTEST(kmem, S43_idle_time_of_free_slabs)
     test_destroy(cp);
 }
 
+/* Its time begins with it, not with the first update. */
+KTEST(kmem, S43_idle_time_of_a_slab_that_was_never_used)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+
+    KT_REQUIRE(cp != NULL);
+    let_pass(1);
+    KT_REQUIRE(kmem_cache_grow(cp));
+    KT_EQ(idle_updates(cp), 0);
+    host_clock_ms += KMEM_WS_DEFAULT_MS;
+    kmem_update_poll();
+    KT_EQ(idle_updates(cp), 1);
+    test_destroy(cp);
+}
+
 KTEST(kmem, S43_idle_time_does_not_wrap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
