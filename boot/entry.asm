@@ -37,6 +37,7 @@ STACK_PAGES  equ 4
 
 extern boot_high
 extern processor_check
+extern wire_interrupts
 
 section .boot progbits alloc exec nowrite align=4
 
@@ -52,6 +53,7 @@ _start:
         rdtsc
         mov     [boot_tsc - KERNEL_BASE], eax
         mov     [boot_tsc - KERNEL_BASE + 4], edx
+        call    wire_interrupts
 
         mov     edi, boot_directory - KERNEL_BASE
         mov     dword [edi], PDE_FLAGS

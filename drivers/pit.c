@@ -1,9 +1,12 @@
 /*
  * The 8254 interval timer (Intel 8254 data sheet): channel 0 divides 1.193182
- * MHz to 100 Hz in mode 2 (rate generator) and raises interrupt line 0.
+ * MHz to 100 Hz in mode 2 (rate generator) and raises interrupt line 0. Whether
+ * that arrives depends on much that firmware and other chips have to do, so the
+ * first interrupt is awaited.
  */
 #include "drivers/pit.h"
 #include "drivers/pic.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/idt.h"
 #include "kernel/x86/io.h"
 #include "kernel/x86/spinlock.h"
@@ -16,8 +19,15 @@ enum {
     PIT_CHANNEL0 = 0x40,
     PIT_CONTROL = 0x43,
     CONTROL_CHANNEL0_LATCH = 0x00,
+    CONTROL_CHANNEL0_BOTH_MODE0 = 0x30, /* one interrupt */
     CONTROL_CHANNEL0_BOTH_MODE2 = 0x34,
+    DELAY_PORT = 0x80,
 };
+
+/* The first interrupt comes after 10 microseconds; if it has not after so many
+ * reads of a port, a second or more, it never will. */
+#define FIRST_COUNT 12u
+#define PATIENCE    1000000u
 
 volatile struct timer_now timer_now;
 static void (*tick)(void);
@@ -36,13 +46,26 @@ static void timer_irq(struct trapframe *tf UNUSED)
         tick();
 }
 
-void timer_init(void)
+static void set_channel(uint8_t control, uint32_t count)
 {
-    outb(PIT_CONTROL, CONTROL_CHANNEL0_BOTH_MODE2);
-    outb(PIT_CHANNEL0, PIT_DIVISOR & 0xFF);
-    outb(PIT_CHANNEL0, PIT_DIVISOR >> 8);
-    irq_set_handler(TIMER_IRQ, timer_irq);
+    outb(PIT_CONTROL, control);
+    outb(PIT_CHANNEL0, (uint8_t)count);
+    outb(PIT_CHANNEL0, (uint8_t)(count >> 8));
+}
+
+bool timer_init(void)
+{
+    irq_disable();
+    set_channel(CONTROL_CHANNEL0_BOTH_MODE0, FIRST_COUNT);
     pic_unmask(TIMER_IRQ);
+    irq_enable();
+    for (uint32_t i = 0; i < PATIENCE && timer_interrupts() == 0; i++)
+        inb(DELAY_PORT);
+    irq_disable();
+    irq_set_handler(TIMER_IRQ, timer_irq);
+    set_channel(CONTROL_CHANNEL0_BOTH_MODE2, PIT_DIVISOR);
+    irq_enable();
+    return timer_interrupts() != 0;
 }
 
 uint32_t timer_interrupts(void)

@@ -7,8 +7,9 @@
 
 #define TIMER_HZ 100u
 
-/* Starts the clock. After pic_init. */
-void timer_init(void);
+/* Starts the clock, after pic_init and with interrupts enabled. False: none
+ * comes. Then there is no time, and other devices will not interrupt either. */
+bool timer_init(void);
 
 /*
  * The clock. The tick writes the members from the first to the last, timer_ms

@@ -181,7 +181,7 @@ static void start_all(const void *arg UNUSED)
     unsigned listed = MIN(acpi.acpi_count, CPUS_MAX);
     unsigned n = 1;
 
-    if (cpu_limit == 1)
+    if (cpu_limit == 1 || timer_interrupts() == 0)
         return;
     cpu_cache = cache_create("cpu", sizeof(struct further), 64, NULL, NULL);
     apic_on();

@@ -68,7 +68,7 @@ static void print_pages(const char *before, size_t pages, const char *after)
             small ? "KiB" : "MiB", after);
 }
 
-static void banner(unsigned processors)
+static void banner(unsigned processors, bool ticks)
 {
     const struct page_totals *t = page_totals();
     uint32_t protection = protect_on();
@@ -85,6 +85,10 @@ static void banner(unsigned processors)
                 protection & PROTECT_SMEP ? " SMEP" : "",
                 protection & PROTECT_SMAP ? " SMAP" : "",
                 protection & PROTECT_UMIP ? " UMIP" : "");
+    if (!ticks)
+        kprintf("\nThe clock does not tick: no interrupt comes from the timer "
+                "(8254, 8259 line 0).\nThe consoles are polled; what waits for "
+                "time, and programs that wait for keys,\nwait for ever.");
     kprintf("\nType help for the commands, sh for programs.\n");
 }
 
@@ -102,6 +106,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
 {
     const struct multiboot_info *info;
     unsigned processors;
+    bool ticks;
 
     canary_init();
     gdt_init();
@@ -130,11 +135,12 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_set_getkey(tty_getkey, tty_wake);
     console_set_signal_hook(tty_signal_key);
     pic_init();
-    timer_init();
     timer_set_tick(tick);
-    console_enable_interrupts();
     irq_enable();
-    banner(processors);
+    ticks = timer_init();
+    if (ticks) /* else the consoles are polled */
+        console_enable_interrupts();
+    banner(processors, ticks);
     hooks_run(HOOK_UP, NULL);
     shell_run();
 }

@@ -15,6 +15,7 @@ enum {
     ID = 0x20 / 4,
     END = 0xB0 / 4,
     SPURIOUS = 0xF0 / 4,
+    LINT0 = 0x350 / 4,
     COMMAND = 0x300 / 4,
     COMMAND_TO = 0x310 / 4,
 };
@@ -22,6 +23,7 @@ enum {
 /* The vector of an interrupt that disappears before it is acknowledged is that
  * of line 15: drivers/pic.c knows such interrupts and ends none. */
 #define SPURIOUS_ON  0x12Fu
+#define LINT_EXTINT  0x700u
 #define COMMAND_SENT (1u << 12) /* clear: the last one has left */
 
 static volatile uint32_t *registers;
@@ -47,6 +49,11 @@ bool apic_map(paddr_t addr)
 void apic_on(void)
 {
     registers[SPURIOUS] = SPURIOUS_ON;
+}
+
+void apic_take_lines(void)
+{
+    registers[LINT0] = LINT_EXTINT;
 }
 
 uint8_t apic_id(void)

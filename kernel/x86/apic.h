@@ -1,7 +1,8 @@
 /*
  * The local APIC: by it a processor sends messages to others (Intel SDM volume
- * 3, chapter 10). Devices interrupt by the 8259 as before: its line into the
- * first processor, LINT0, is not touched, and there is no I/O APIC here.
+ * 3, chapter 10). Devices interrupt by the 8259 as before, whose line is LINT0:
+ * boot/wire.c connects it to the processor that boots, and apic_take_lines to
+ * one that panics. There is no I/O APIC here.
  */
 #pragma once
 
@@ -19,6 +20,9 @@ bool apic_map(paddr_t addr);
 
 /* Switches that of the running processor on. */
 void apic_on(void);
+
+/* The running processor gets the 8259's interrupts. */
+void apic_take_lines(void);
 
 /* The number of that of the running processor. */
 uint8_t apic_id(void);

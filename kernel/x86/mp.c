@@ -66,7 +66,8 @@ static __attribute__((noreturn)) bool stop_here(struct trapframe *tf)
 void mp_stop(void)
 {
     if (trap_set_handler(TRAP_NMI, stop_here) == stop_here)
-        return; /* this faulted itself */
+        return;        /* this faulted itself */
+    apic_take_lines(); /* the others halt with interrupts disabled */
     for (unsigned i = 0; i < CPUS_MAX; i++) {
         const struct cpu *cpu = cpu_online[i];
 

@@ -56,7 +56,7 @@ WRAPPED = ["set var $box = $cache(\"box\")",
 STARTING = ("gdt_init", "cmdline_parse", "memmap_init", "kmem_init",
             "kmem_reap_init", "task_init", "handle_init", "space_init",
             "grant_init", "port_init", "process_init", "reapd_init", "fs_init",
-            "pic_init", "timer_init", "irq_enable", "shell_run")
+            "pic_init", "irq_enable", "timer_init", "shell_run")
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """Processors: too old ones are refused, what new ones protect is used, and only
 the first of several runs."""
-# Tests: boot/processor.c, kernel/x86/acpi.c, kernel/x86/protect.c
+# Tests: boot/processor.c, boot/wire.c, drivers/pit.c
+# kernel/x86/acpi.c, kernel/x86/protect.c
 
 import re
 
@@ -59,6 +60,30 @@ def test_a_later_processor_boots(kernel, arguments):
                    extra=arguments.split())
     assert run.problem is None, run.explain()
     assert "processors" not in run.text
+
+
+@pytest.mark.parametrize("arguments", [
+    "-machine microvm", "-machine microvm -cpu qemu32,-apic",
+    "-machine pc -cpu qemu32,-apic"])
+def test_interrupts_come_whatever_the_firmware_has_set(boot, arguments):
+    machine = boot(extra=arguments.split())
+    assert "does not tick" not in machine.prompt()
+    machine.until("uptime", r"up .*[1-9]")
+    machine.wait_halt()
+    assert "sbin" in machine.command("run ls /")
+
+
+@pytest.mark.parametrize("machine", ["microvm,pit=off", "microvm,pic=off"])
+def test_a_clock_that_does_not_tick_is_reported(boot, machine):
+    """And its shell works."""
+    machine = boot(extra=["-machine", machine])
+    assert "The clock does not tick: no interrupt comes from the timer" in \
+        machine.prompt()
+    assert "sbin" in machine.command("run ls /; echo $((done))")
+    machine.send("panic\r")
+    machine.expect("slate!> ")
+    machine.send("echo $((typed))\r")
+    machine.expect(r"\n\$\(\(typed\)\)\r?\n")
 
 
 # QEMU's processor with everything that QEMU knows: SMEP, SMAP and UMIP too.

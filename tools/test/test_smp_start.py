@@ -147,6 +147,7 @@ def crash(kernel, *commands, count=3):
             machine.send(command + "\r")
             said.append(qemu.plain(machine.expect(PANIC_PROMPT,
                                                   unless="slate> ")))
+            machine.wait_halt()
         return said
 
 

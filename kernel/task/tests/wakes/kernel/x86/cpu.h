@@ -31,6 +31,14 @@ static inline void irq_disable(void)
 {
 }
 
+static inline void irq_enable(void)
+{
+}
+
+static inline void cpu_wait_interrupt(void)
+{
+}
+
 static inline void cpu_relax(void)
 {
 }
