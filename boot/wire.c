@@ -10,7 +10,7 @@
  */
 #include <cpuid.h>
 
-#include "kernel/lib/types.h"
+#include "kernel/x86/cpu.h"
 
 #define CPUID_MSR  (1u << 5)
 #define CPUID_APIC (1u << 9)
@@ -29,16 +29,17 @@ void wire_interrupts(void);
 
 void wire_interrupts(void)
 {
-    uint32_t eax, ebx, ecx, edx = 0, base, high;
+    uint32_t eax, ebx, ecx, edx = 0;
     volatile uint32_t *registers;
+    uint64_t base;
 
     __get_cpuid(1, &eax, &ebx, &ecx, &edx);
     if ((edx & (CPUID_MSR | CPUID_APIC)) != (CPUID_MSR | CPUID_APIC))
         return;
-    __asm__ volatile("rdmsr" : "=a"(base), "=d"(high) : "c"(MSR_APIC_BASE));
-    if ((base & BASE_ON) == 0 || (base & BASE_X2APIC) != 0 || high != 0)
+    base = rdmsr(MSR_APIC_BASE);
+    if ((base & BASE_ON) == 0 || (base & BASE_X2APIC) != 0 || base >> 32 != 0)
         return; /* without an APIC the 8259 is connected */
-    registers = (volatile uint32_t *)(base & BASE_ADDRESS);
+    registers = (volatile uint32_t *)((uint32_t)base & BASE_ADDRESS);
     registers[SPURIOUS] = SPURIOUS_ON;
     registers[LINT0] = LINT_EXTINT;
 }

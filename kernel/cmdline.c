@@ -89,7 +89,8 @@ static struct kmem_cache *nearest_cache(const char *name)
     return NULL;
 }
 
-/* Says what becomes of a name in kmem.debug=, unless its cache has all modes. */
+/* Says what becomes of a name in kmem.debug=; nothing if its cache has all
+ * modes. */
 static void report_debugged(const char *name)
 {
     struct kmem_cache *cp = kmem_cache_find(name);

@@ -166,6 +166,15 @@ static inline uint64_t rdtsc(void)
     return value;
 }
 
+/* A model-specific register. */
+static inline uint64_t rdmsr(uint32_t number)
+{
+    uint64_t value;
+
+    __asm__ volatile("rdmsr" : "=A"(value) : "c"(number));
+    return value;
+}
+
 /* A function that returns what an instruction stores in a register. */
 #define CPU_READ(name, instruction)                                            \
     static inline uint32_t name(void)                                          \

@@ -1,7 +1,7 @@
 """Processors: too old ones are refused, what new ones protect is used, and only
 the first of several runs."""
 # Tests: boot/processor.c, boot/wire.c, drivers/pit.c
-# kernel/x86/acpi.c, kernel/x86/protect.c
+# Tests: kernel/x86/acpi.c, kernel/x86/protect.c
 
 import re
 
