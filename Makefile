@@ -16,8 +16,8 @@
 .SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
-# All processors make a goal, unless there is a -j, or a make above has one.
-# Several goals are made one after the other, as in `make clean kernel`.
+# All processors make a goal, unless there is a -j, here or in a make above.
+# Several goals are made one after the other: `make clean kernel`.
 JOBS := $(filter -j% --jobserver%,$(MAKEFLAGS) $(shell echo "$$MAKEFLAGS"))
 ifeq ($(JOBS)$(word 2,$(MAKECMDGOALS)),)
 MAKEFLAGS += -j$(shell getconf _NPROCESSORS_ONLN)
@@ -60,9 +60,9 @@ doctor:                           ## each tool: version, verdict, how to get it
 lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
-format:                           ## clang-format on all C files
+format: | $(DEPS)                 ## clang-format on all C files
 	$(Q)find $(SOURCE_DIRECTORIES) -name '*.[ch]' \
-	    -exec clang-format -i {} +
+	    -exec .venv/bin/clang-format -i {} +
 
 clean:                            ## remove what was built
 	$(Q)rm -rf $(BUILD)

@@ -110,9 +110,9 @@ $(BUILD)/texts: $(TEXTS)
 	@bad=$$(LC_ALL=C grep -lI -e "$$(printf '\r')" \
 	    -e "^$$(printf '\357\273\277')" $^) || mkdir -p $(@D); \
 	test -z "$$bad" || { echo 'make: CR LF at the end of lines, or a' \
-	    'byte-order mark, would be part of what the kernel reads.' \
-	    'A new git clone has neither, and dos2unix removes both.' \
-	    'They are in' $$bad >&2; exit 1; }
+	    'byte-order mark, would be part of what the kernel reads. A' \
+	    'new git clone has neither, and dos2unix removes both. They' \
+	    'are in' $$bad >&2; exit 1; }
 	@touch $@
 
 $(BUILD)/flags $(USER)/flags: | $(BUILD)/texts

@@ -78,13 +78,21 @@ def product(name, target):
 
 
 @pytest.fixture(scope="module")
-def shared_path(request, tmp_path_factory):
-    """A folder for all tests of a file, kept after them if one has failed."""
-    folder = tmp_path_factory.mktemp(request.path.stem)
-    failed = request.session.testsfailed
-    yield folder
+def passing(request):
+    """A list of folders that are removed after the tests of a file, and kept if
+    one has failed."""
+    folders, failed = [], request.session.testsfailed
+    yield folders
     if request.session.testsfailed == failed:
-        shutil.rmtree(folder)
+        for folder in folders:
+            shutil.rmtree(folder)
+
+
+@pytest.fixture(scope="module")
+def shared_path(request, tmp_path_factory, passing):
+    """A folder for all tests of a file."""
+    passing.append(tmp_path_factory.mktemp(request.path.stem))
+    return passing[-1]
 
 
 @pytest.fixture

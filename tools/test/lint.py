@@ -473,10 +473,11 @@ def tool(name):
 
 
 def check_layout():
-    if not tool("clang-format"):
+    program = ROOT / ".venv/bin/clang-format"
+    if not tool(program):
         return
     files = [str(p) for p in sources(".c", ".h")]
-    done = subprocess.run(["clang-format", "--dry-run", "--Werror", *files],
+    done = subprocess.run([program, "--dry-run", "--Werror", *files],
                           cwd=ROOT, capture_output=True,
                           encoding="utf-8", check=False)
     print(f"layout      clang-format on {len(files)} files")

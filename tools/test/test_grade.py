@@ -218,12 +218,13 @@ def fill(folder, files):
 
 
 @pytest.fixture(scope="module")
-def tree():
+def tree(passing):
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
     product("slate-workshop.elf", "workshop")
     tree = BUILD / "grade-test/tree"
     shutil.rmtree(tree.parent, ignore_errors=True)
+    passing.append(tree.parent)
     for name in ("boot", "kernel", "mm", "drivers", "user", "tools"):
         shutil.copytree(ROOT / name, tree / name,
                         ignore=shutil.ignore_patterns("__pycache__"))
