@@ -6,7 +6,7 @@
     python3 -m tools.run.debug --core FILE KERNEL    `make gdb CORE=FILE`
 
 The first starts QEMU halted, attaches GDB in this terminal and continues to
-kmain. The serial line is a terminal of its own, whose name is printed (`screen
+kmain, with the source. The serial line is a terminal of its own, whose name is printed (`screen
 /dev/pts/N` opens it); a file has the kernel's output too. QEMU ends with GDB.
 The second only starts QEMU and prints the command that attaches a GDB. CMD,
 APPEND, MEM and CPUS are as with `make run`. With a core file (`make core`) no
@@ -28,6 +28,11 @@ from tools.run import qemu
 SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
+# What Slate adds to GDB.
+BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap and "
+          r"for the rest of the kernel.\n"]
+
+
 def find_gdb():
     """A GDB that knows the i386."""
     names = [os.environ.get("GDB"), "gdb", "gdb-multiarch", "i386-elf-gdb"]
@@ -42,7 +47,7 @@ def gdb_command(kernel, stub, arguments=()):
     is off when it is set, so there is no memory to write a trap into."""
     return [find_gdb(), "-nx", "-q", "-x", str(SETTINGS), kernel,
             "-ex", f"target remote {stub}", "-ex", "hbreak kmain",
-            "-ex", "continue"] + list(arguments)
+            "-ex", "continue", "-ex", "list", *BANNER, *arguments]
 
 
 def open_core(kernel, core, arguments):
@@ -52,7 +57,7 @@ def open_core(kernel, core, arguments):
                  "build/slate.core")
     return subprocess.run(
         [find_gdb(), "-nx", "-q", "-x", str(SETTINGS), kernel, core,
-         *arguments], check=False).returncode
+         *BANNER, *arguments], check=False).returncode
 
 
 # The longest path of a Unix socket, in bytes: that of macOS; Linux has 107.
@@ -97,9 +102,11 @@ def debug(kernel, folder, arguments):
     stub, log = f"{folder}/gdb", Path(kernel).parent / "gdb-serial.log"
     ours, theirs = socket.socketpair()
     wire, server = theirs.fileno(), listen(stub)
-    # A session of its own: ^C must not reach QEMU.
+    # A session of its own: ^C must not reach QEMU. It stays when the kernel
+    # powers off, as it may while GDB detaches, until GDB has ended.
     machine = subprocess.Popen(
         qemu_command(kernel, server, "chardev:line", [
+            "-no-shutdown",
             "-chardev", f"pty,id=line,logfile={qemu.option(log)}",
             "-chardev", f"socket,id=qmp,fd={wire}",
             "-mon", "chardev=qmp,mode=control"]),

@@ -38,6 +38,26 @@ def test_steps_and_sees_the_stack(session):
     assert "#0 " in after, session.stdout
 
 
+def test_shows_source_and_names_its_commands(session):
+    """The arguments of this file come after what everybody gets."""
+    before = session.stdout.split("at:", 1)[0]
+    assert before.count("gdt_init();") == 2 and "canary_init();" in before
+    assert "\n`slab` and `slate` list the commands" in before, before
+
+
+@pytest.mark.parametrize("further", [[], ["-ex", "continue"]])
+def test_the_end_of_a_machine_that_powers_off(kernel, further):
+    done = watchdog.run(
+        [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "-batch",
+         "-ex", "break power_off", "-ex", "continue", *further, "-ex", "quit"],
+        cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**os.environ, "CMD": "poweroff"})
+    assert "Breakpoint 2, power_off" in done.stdout, done.stdout
+    assert ("signal SIGQUIT" in done.stdout) == bool(further), done.stdout
+    assert "communication error" not in done.stdout, done.stdout
+    assert done.returncode == 0
+
+
 def test_names_the_serial_line(session):
     assert "serial line: /dev/pts/" in session.stdout, session.stdout
 
