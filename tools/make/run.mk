@@ -14,7 +14,7 @@ WORKSHOP ?= $(if $(wildcard .lab),1)
 BOOTED := $(if $(call on,WORKSHOP),$(WORKSHOP_KERNEL),\
             $(PRODUCT))
 
-.PHONY: run run-iso gdb debug-server core
+.PHONY: run run-iso gdb debug-server core screenshot
 run: $(BOOTED)                    ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## MEM=16 ICOUNT=1 APPEND=option KVM=1
                                   ## CPUS=4: processors
@@ -31,6 +31,11 @@ gdb: $(BOOTED)                    ## QEMU with GDB attached, stopped at kmain;
 
 core: $(BOOTED)                   ## run CMD="…", keep memory: build/slate.core
 	@$(PYTHON) -m tools.run.core $(firstword $(BOOTED)) $(BUILD)/slate.core
+
+screenshot: $(BOOTED)             ## run CMD="…", keep the VGA screen as a
+                                  ## picture: build/slate.png
+	@$(PYTHON) -m tools.run.core --screen $(firstword $(BOOTED)) \
+	    $(BUILD)/slate.png
 
 debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB
 	@$(PYTHON) -m tools.run.debug --server $(firstword $(BOOTED))

@@ -1,23 +1,29 @@
-"""Runs commands and saves the machine's memory: `make core`.
+"""Runs commands and saves the machine's memory, or its screen.
 
-    python3 -m tools.run.core build/slate.elf build/slate.core
+    python3 -m tools.run.core build/slate.elf build/slate.core  `make core`
+    python3 -m tools.run.core --screen build/slate.elf build/slate.png
+                                                          `make screenshot`
 
 Boots like `make run`, with CMD, APPEND, MEM and ICOUNT from the environment,
-and prints the kernel's output. Writes the memory to the file when
+and prints the kernel's output. Writes the file when
 
     the commands have ended and the shell prompts,
     the kernel has panicked and its shell prompts,
     the machine is switched off or resets (also by a triple fault), or
     you press Ctrl-C.
 
-Then the machine ends. `make gdb CORE=build/slate.core` opens the file.
+Then the machine ends. `make gdb CORE=build/slate.core` opens the memory; the
+screen is a PNG.
 """
 
 import argparse
 import json
 import os
 import re
+import struct
 import sys
+import zlib
+from pathlib import Path
 
 from tools.run import corefile, qemu
 
@@ -74,40 +80,66 @@ class Run:
                 return f"the machine has ended: {event['data']['reason']}"
 
 
-def run(kernel, path):
-    """Boots, waits, saves the memory; prints the reason."""
+def save_memory(machine, path):
+    corefile.dump(machine.qmp, path)
+    print(f"its memory is in {path}, {os.path.getsize(path) >> 20} MiB. To "
+          f"look at it:\n  make gdb CORE={path}")
+
+
+def png(ppm):
+    """A picture as PNG, which QEMU writes only since version 7.1."""
+    head = re.match(rb"P6\s+(\d+)\s+(\d+)\s+255\s", ppm)
+    width, height = map(int, head.groups())
+    rows = (ppm[head.end() + 3 * width * y:][:3 * width] for y in range(height))
+    parts = ((b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
+             (b"IDAT", zlib.compress(b"".join(b"\0" + row for row in rows))),
+             (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data +
+        struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts)
+
+
+def save_screen(machine, path):
+    shot = f"{machine.folder}/screen"
+    machine.qmp.execute("screendump", filename=shot)
+    Path(path).write_bytes(png(Path(shot).read_bytes()))
+    print(f"its screen is in {path}")
+
+
+def run(kernel, path, screen):
+    """Boots, waits, prints the reason for the end, saves the file."""
     commands = os.environ.get("CMD", "")
     line = qemu.kernel_line(commands, os.environ.get("APPEND", ""))
     memory = os.environ.get("MEM") or "128"
     with qemu.Machine(kernel, line, memory, switch("ICOUNT"),
-                      leave=["-no-shutdown"]) as machine:
-        print("Ctrl-C ends the run and keeps the memory as it is then.")
+                      leave=["-no-shutdown"], screen=screen) as machine:
+        print("Ctrl-C ends the run and keeps what there is then.")
         state = Run(machine, commands)
         try:
             reason = state.end()
         except KeyboardInterrupt:
             reason = "Ctrl-C"
         machine.qmp.execute("stop")
-        corefile.dump(machine.qmp, path)
-    size = os.path.getsize(path) >> 20
-    print(f"\n{reason}; its memory is in {path}, {size} MiB. To look at it:\n"
-          f"  make gdb CORE={path}")
+        print(f"\n{reason}; ", end="")
+        (save_screen if screen else save_memory)(machine, path)
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--screen", action="store_true",
+                        help="save the screen instead of the memory")
     parser.add_argument("kernel")
-    parser.add_argument("core", help="the file to write")
+    parser.add_argument("file", help="the file to write")
     args = parser.parse_args()
+    target = "make screenshot" if args.screen else "make core"
     memory = os.environ.get("MEM") or "128"
     if not memory.rstrip("MG").isdigit():
-        sys.exit(f"make core: MEM={memory} is not a number of MiB, as in "
-                 "MEM=16")
+        sys.exit(f"{target}: MEM={memory} is not a number of MiB, as in MEM=16")
     try:
-        run(args.kernel, args.core)
+        run(args.kernel, args.file, args.screen)
     except (qemu.QemuError, OSError, json.JSONDecodeError) as e:
-        sys.exit(f"make core: {e}")
+        sys.exit(f"{target}: {e}")
 
 
 if __name__ == "__main__":

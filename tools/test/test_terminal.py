@@ -2,12 +2,17 @@
 on the screen."""
 # Tests: kernel/shell/pager.c, drivers/console.c, drivers/screen.c
 
+import os
 import re
+import struct
+import subprocess
+import sys
+import zlib
 
 import pytest
 
 from conftest import ROOT
-from tools.run import qemu
+from tools.run import qemu, watchdog
 
 QUESTION = r"-- Space: a page, Enter: a line, c: all the rest, q: no more --"
 ASKS = re.escape(QUESTION.replace("\\", "")) + r"\x1b\[0m\Z"
@@ -86,6 +91,44 @@ def test_the_screen_is_a_terminal_and_the_line_is_none(kernel):
         machine.keys("q")
         assert "\x1b[Kslate> " in machine.prompt()
         assert len(machine.command("help").splitlines()) > 40
+
+
+def picture(path):
+    """The width and the colours of the pixels of a PNG, row by row."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, packed = 8, b""
+    while at < len(data):
+        size, kind = struct.unpack(">I4s", data[at:at + 8])
+        part, (crc,) = data[at + 8:at + 8 + size], \
+            struct.unpack(">I", data[at + 8 + size:][:4])
+        assert crc == zlib.crc32(kind + part)
+        if kind == b"IHDR":
+            width, height = struct.unpack(">II", part[:8])
+        packed += part if kind == b"IDAT" else b""
+        at += size + 12
+    rows, step = zlib.decompress(packed), 3 * width + 1
+    assert len(rows) == step * height
+    return width, [{rows[y * step + x:][:3] for x in range(1, step, 3)}
+                   for y in range(height)]
+
+
+@pytest.mark.parametrize("command, end, colours", [
+    ("echo a", "the kernel is at its prompt", {b"\0\0\0", b"\xa8\xa8\xa8"}),
+    ("panic a", "the kernel has panicked",
+     {b"\0\0\0", b"\xa8\xa8\xa8", b"\xa8\0\0"}),
+    ("poweroff", "the machine has ended", {b"\0\0\0", b"\xa8\xa8\xa8"})])
+def test_screenshots(kernel, tmp_path, command, end, colours):
+    out = tmp_path / "slate.png"
+    said = watchdog.run(
+        [sys.executable, "-m", "tools.run.core", "--screen", str(kernel),
+         str(out)], cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, env={**os.environ, "CMD": command}).stdout
+    assert end in said and f"its screen is in {out}" in said, said
+    width, rows = picture(out)
+    assert (width, len(rows)) == (720, 400)
+    assert set().union(*rows) == colours
+    assert set().union(*rows[:16]) > {b"\0\0\0"}  # the first line has text
 
 
 def test_colours_only_on_terminals(kernel, terminal):
