@@ -6,8 +6,9 @@
     python3 -m tools.run.debug --core FILE KERNEL    `make gdb CORE=FILE`
 
 The first starts QEMU halted, attaches GDB in this terminal and continues to
-kmain, with the source. The serial line is a terminal of its own, whose name is printed (`screen
-/dev/pts/N` opens it); a file has the kernel's output too. QEMU ends with GDB.
+kmain, with the source. The serial line is a terminal of its own, whose name is
+printed (`screen /dev/pts/N` opens it); a file has the kernel's output too. QEMU
+ends with GDB.
 The second only starts QEMU and prints the command that attaches a GDB. CMD,
 APPEND, MEM and CPUS are as with `make run`. With a core file (`make core`) no
 machine runs; the commands that read memory work as on a live machine.
@@ -29,8 +30,8 @@ SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
 # What Slate adds to GDB.
-BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap and "
-          r"for the rest of the kernel.\n"]
+BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap "
+          r"and for the rest of the kernel.\n"]
 
 
 def find_gdb():

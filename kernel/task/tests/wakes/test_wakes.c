@@ -163,6 +163,7 @@ static void read_line(void)
 {
     char text[4];
 
+    fibers_task(0)->task_group = DEVICES_CHILD;
     WAKE_TRUE(tty_ops.file_read(NULL, text, sizeof(text)) == 2);
     WAKE_TRUE(memcmp(text, "a\n", 2) == 0);
     ended = 1;
