@@ -192,10 +192,29 @@ static int run_words(int argc, char **argv)
     return result;
 }
 
-static int refuse(enum words_error error)
+/* Pipes are of the programs' shell; most are meant to shorten a list. */
+static int refuse_pipe(char *line)
+{
+    char *argv[SHELL_ARGS_MAX + 1];
+    int argc;
+
+    while (words_next(&line, &argc, argv) != WORDS_SH)
+        continue;
+    if (argc > 0 && usage_has_option(argv[0], 'n'))
+        return shell_error("%s: only programs have pipes and redirections, in "
+                           "`sh`; `%s -n 5` prints 5 rows; nothing was run",
+                           argv[argc], argv[0]);
+    return shell_error("%s: only programs have pipes and redirections, in "
+                       "`sh`; nothing was run",
+                       argv[argc]);
+}
+
+static int refuse(enum words_error error, char *line)
 {
     if (error == WORDS_QUOTE)
         return shell_error("a quote is not closed; nothing was run");
+    if (error == WORDS_SH)
+        return refuse_pipe(line);
     return shell_error("more than %d words in a command; nothing was run",
                        SHELL_ARGS_MAX);
 }
@@ -212,7 +231,7 @@ int shell_execute(char *line)
                            SHELL_LINE_MAX);
     error = words_check(line);
     if (error != WORDS_OK)
-        return refuse(error);
+        return refuse(error, line);
     interrupted = false;
     while (line && !interrupted && !pager_quit()) {
         words_next(&line, &argc, argv);

@@ -58,6 +58,15 @@ static const char *find_option(const char *form, char letter)
     return NULL;
 }
 
+bool usage_has_option(const char *name, char letter)
+{
+    struct text form, section = text_section(usage_help, name, &form);
+
+    while (!text_empty(form) && !find_option(form.text_from, letter))
+        form = usage_next_form(&section);
+    return !text_empty(form);
+}
+
 static bool has_repetition(const char *form)
 {
     while (*form != '\n' && *form != '.')

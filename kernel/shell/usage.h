@@ -34,6 +34,9 @@ static inline unsigned usage_index(char letter)
     return (unsigned)letter & 63;
 }
 
+/* Whether a form of the command called `name` has the option -letter. */
+bool usage_has_option(const char *name, char letter);
+
 /* Prints the forms of a command, argv[0], that its words fit best; all of them
  * if it has none. With `o`, offers the words that may follow instead. */
 struct shell_offer;

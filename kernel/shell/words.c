@@ -42,6 +42,7 @@ enum words_error words_next(char **at, int *argc, char **argv)
 {
     char *p = *at;
     char end = ' ';
+    bool of_sh;
 
     *argc = 0;
     while (is_blank(end)) {
@@ -54,8 +55,12 @@ enum words_error words_next(char **at, int *argc, char **argv)
         }
         if (*argc == SHELL_ARGS_MAX)
             return WORDS_MANY;
-        argv[(*argc)++] = p;
+        argv[*argc] = p;
+        of_sh = strchr("|<>&", *p) != NULL;
         end = take_word(&p);
+        if (of_sh)
+            return WORDS_SH;
+        ++*argc;
     }
     argv[*argc] = NULL;
     *at = end == ';' ? p : NULL;

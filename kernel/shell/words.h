@@ -9,6 +9,7 @@ enum words_error {
     WORDS_OK,
     WORDS_QUOTE, /* a quote is not closed */
     WORDS_MANY,  /* more than SHELL_ARGS_MAX words in a command */
+    WORDS_SH,    /* a pipe or redirection; argv ends with it, not with NULL */
 };
 
 /*
@@ -16,7 +17,8 @@ enum words_error {
  * (room for SHELL_ARGS_MAX + 1) gets its words and a NULL, *argc their number,
  * which may be 0. *at moves past the `;` that ended it, or becomes NULL
  * after the last command. Blanks separate words; single and double quotes
- * take away the meaning of blanks, `;` and the other kind of quote.
+ * take away the meaning of blanks, `;` and the other kind of quote. A word that
+ * begins with | < > or & is an error.
  */
 enum words_error words_next(char **at, int *argc, char **argv);
 

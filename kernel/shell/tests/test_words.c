@@ -50,6 +50,18 @@ KTEST(words, blanks)
     EXPECT("  one\t two   three ", "[one][two][three]");
 }
 
+KTEST(words, pipes_are_of_sh)
+{
+    static const char *const lines[] = {"a | b", "a; b |c", "a > b", "a >> b",
+                                        "a <b",  "a &",     "| a"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+        KT_EQ(words_check(lines[i]), WORDS_SH);
+    EXPECT("a '|' b", "[a][|][b]");
+    EXPECT("a \"> b\"", "[a][> b]");
+    EXPECT("a b|c", "[a][b|c]");
+}
+
 KTEST(words, semicolons)
 {
     EXPECT("a;b", "[a];[b]");
