@@ -148,6 +148,15 @@ static bool set_verify(char *value)
     return parse_u32(value, &verify_every);
 }
 
+bool cmdline_debugs(void)
+{
+#ifdef CONFIG_DEBUG
+    return true;
+#else
+    return debug.modes != 0;
+#endif
+}
+
 uint32_t cmdline_verify(void)
 {
     return verify_every;

@@ -17,5 +17,8 @@ unsigned cmdline_read(char *text, const struct boot_option *table, size_t n);
 /* The value of mem= in bytes; SIZE_MAX without it. */
 size_t cmdline_mem_limit(void);
 
+/* Whether the heap is debugged: kmem.debug=, or a kernel with DEBUG=1. */
+bool cmdline_debugs(void);
+
 /* The value of kmem.verify=, 0 without it. */
 uint32_t cmdline_verify(void);

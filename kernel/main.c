@@ -123,6 +123,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     hooks_run(HOOK_PAGES, NULL);
     kmem_init();
     kmem_verify_every(cmdline_verify());
+    kmem_handles_keep(cmdline_debugs());
     task_init();
     session_init(buddy_free_pages());
     handle_init();

@@ -87,8 +87,9 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf);
  *
  * A handle that is no cache's is reported: -KMEM_EINVAL. So of several tasks
  * that destroy one cache one succeeds. A destroyed handle is recognised until a
- * new cache gets its memory; from then on it is that cache's. No other function
- * may be running or be called with the handle of a cache that is being
+ * new cache gets its memory; from then on it is that cache's. With
+ * kmem_handles_keep (mm/debug/debug.h) that takes many caches more. No other
+ * function may be running or be called with the handle of a cache that is being
  * destroyed.
  * May sleep; not in interrupts.
  */

@@ -70,6 +70,11 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 size_t kmem_unmapped_pages(void);
 size_t kmem_unmapped_release(const struct kmem_cache *cp);
 
+/* ---- handles.c ---------------------------------------------------------- */
+
+/* Takes the structure of a destroyed cache; returns the one to free. */
+struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
+
 /* ---- report.c ----------------------------------------------------------- */
 
 void kmem_error_destroyed(struct kmem_cache *cp);

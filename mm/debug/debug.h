@@ -64,6 +64,12 @@ const char *kmem_debug_text(unsigned modes, char *text);
  * by commas, kept by the caller for ever; NULL: all). Before kmem_init. */
 void kmem_debug_boot(unsigned modes, const char *names);
 
+/* Whether handles of destroyed caches are told from those of caches that are
+ * created soon after: until HANDLES_KEPT more were destroyed. Takes memory for
+ * as many caches. After kmem_init. May sleep. */
+#define HANDLES_KEPT 16
+void kmem_handles_keep(bool keep);
+
 /*
  * Puts a cache into `modes`, all of it: a mode that is not in the set ends.
  * Modes but KMF_TRACE change the layout of slabs, so no object may be

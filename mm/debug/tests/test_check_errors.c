@@ -4,7 +4,7 @@
  * allocator continues (kmem.panic=0) and every invariant holds. With the cases
  * of Linux's and Solaris' suites (10.1 to 10.3) that apply.
  *
- * Tests: mm/debug/check.c, mm/debug/pattern.c
+ * Tests: mm/debug/check.c, mm/debug/pattern.c, mm/debug/handles.c
  */
 #include "mm/debug/tests/debug_test.h"
 
@@ -432,6 +432,32 @@ KTEST(kmem_debug, S57_use_of_a_destroyed_cache)
     kmem_error_panics = true;
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EINVAL);
+}
+
+/* New caches get other memory, until enough of them were destroyed. */
+KTEST(kmem_debug, S57_a_handle_is_kept_from_new_caches)
+{
+    struct kmem_cache *cp, *other;
+
+    kmem_handles_keep(true);
+    kmem_handles_keep(true);
+    cp = kmem_cache_create("t_old", 40, 0, NULL, NULL);
+    test_destroy(cp);
+    for (unsigned i = 0; i < HANDLES_KEPT; i++) {
+        other = kmem_cache_create("t_new", 40, 0, NULL, NULL);
+        KT_TRUE(other != cp);
+        KT_PANICS(kmem_cache_alloc(cp, KM_SLEEP), "use of a destroyed cache");
+        test_destroy(other);
+    }
+    other = kmem_cache_create("t_new", 40, 0, NULL, NULL);
+    KT_TRUE(other == cp);
+    test_destroy(other);
+    kmem_handles_keep(false);
+    cp = kmem_cache_create("t_old", 40, 0, NULL, NULL);
+    test_destroy(cp);
+    other = kmem_cache_create("t_new", 40, 0, NULL, NULL);
+    KT_TRUE(other == cp); /* nothing is kept */
+    test_destroy(other);
 }
 
 /* leak_destroy: each object with its last owner, and nothing else changes. */

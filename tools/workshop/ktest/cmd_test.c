@@ -5,12 +5,14 @@
  * Every case is checked for leaks (leak.h).
  */
 #include "tools/workshop/ktest/failures.h"
+#include "kernel/cmdline.h"
 #include "kernel/lib/printf.h"
 #include "kernel/task/task.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
 #include "tools/workshop/ktest/leak.h"
 
@@ -51,13 +53,15 @@ static int cmd_test(char **argv)
         list(argv[1]);
         return 0;
     }
-    sched_confine(true); /* cases know in which order tasks run */
+    kmem_handles_keep(false); /* cases count slabs, */
+    sched_confine(true);      /* know in which order tasks run */
     if (MM_MAGAZINES)
         kmem_mag_disable_all(); /* and which object is allocated next */
     result = ktest_each(argv[1], run_case, NULL);
     if (MM_MAGAZINES)
         kmem_mag_enable_all();
     sched_confine(false);
+    kmem_handles_keep(cmdline_debugs());
     return result;
 }
 
