@@ -18,6 +18,7 @@
 #include "kernel/vm/user.h"
 
 #define CTRL_C         0x03
+#define CTRL_R         0x12
 #define CTRL_BACKSLASH 0x1c
 
 /* A key has arrived; programs, or others of them, have got the console. */
@@ -28,6 +29,8 @@ static struct eventcount turn = EVENTCOUNT_INIT(turn, "console");
 static bool programs;      /* programs own the console, not the shell */
 static struct task *shell; /* waits until programs release the console */
 static bool restarted;     /* drop what was typed of a line before */
+static bool reprint;       /* a raw reader's next key is ^R: the screen has
+                              changed since it last had the console */
 static struct {
     uint32_t front_session; /* 0: of init, which enters none */
     pid_t front_group;      /* reads */
@@ -107,11 +110,12 @@ static int wait_for_key(void)
     for (;;) {
         uint32_t seen = eventcount_read(&input);
         int error = lock_in_turn(in_front);
+        bool ready = reprint;
 
         if (error != 0)
             return error;
         spin_unlock(&console_lock);
-        if (console_key_pending())
+        if (ready || console_key_pending())
             return 0;
         console_report_wait("program");
         error = eventcount_wait(&input, seen, true);
@@ -168,10 +172,12 @@ static void interrupt_early(void)
  * owned the console act now. */
 static int program_key(void)
 {
-    int key;
+    int key = KEY_NONE;
 
     spin_lock(&console_lock);
-    key = in_front() ? console_trykey_locked() : KEY_NONE;
+    if (in_front())
+        key = reprint ? CTRL_R : console_trykey_locked();
+    reprint = reprint && key != CTRL_R;
     if ((key == CTRL_C || key == CTRL_BACKSLASH) && tty_signal_key(key))
         key = KEY_NONE;
     spin_unlock(&console_lock);
@@ -280,6 +286,7 @@ int tty_set_mode(int mode)
         return error;
     before = front.front_raw ? TTY_RAW : TTY_COOKED;
     front.front_raw = mode == TTY_RAW;
+    reprint = false;
     restarted = true;
     spin_unlock(&console_lock);
     return before;
@@ -333,9 +340,11 @@ int tty_continue(pid_t pid, int *status)
     spin_lock(&console_lock);
     shell = task_self();
     programs = true;
+    reprint = front.front_raw;
     spin_unlock(&console_lock);
     interrupt_early();
     eventcount_advance(&turn);
+    eventcount_advance(&input);
     spin_lock(&sched_lock);
     while (programs && runs(pid))
         wait_queue_block(&shell->task_exited, false, 0);

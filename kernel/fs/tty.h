@@ -56,7 +56,8 @@ void tty_line_drop(struct tty_line *l);
  */
 int tty_foreground(pid_t pid, int *status);
 
-/* The same, but keeps the mode and group that programs set. */
+/* The same, but keeps the mode and group that programs set. In raw mode the
+ * next key that is read is ^R: print the line again. */
 int tty_continue(pid_t pid, int *status);
 
 /* ---- for system calls --------------------------------------------------- */

@@ -437,6 +437,9 @@ static void edit(struct line *l, int key)
     case CTRL('L'):
         clear_screen(l);
         break;
+    case CTRL('R'):
+        redraw(l);
+        break;
     case '\t':
         complete(l);
         break;

@@ -88,6 +88,22 @@ def test_the_way_out_and_back(boot):
     machine.prompt()
 
 
+def test_the_prompt_is_there_after_the_way_back(boot):
+    """With what was typed."""
+    machine = boot()
+    begin(machine, "sh")
+    machine.settle("program")
+    machine.send("echo ba")
+    machine.settle("program")
+    machine.send("\x1c")
+    machine.expect(r"has lost the console")
+    machine.prompt()
+    machine.send("continue\r")
+    assert machine.settle("program").endswith("\r$ echo ba\x1b[K\r\x1b[9C")
+    machine.send("ck\r")
+    machine.expect(r"\nback\r?\n")
+
+
 def test_both_keys_from_the_other_keyboard(boot):
     machine = boot()
     begin(machine, "run cat")
