@@ -303,8 +303,10 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
             "flags: L large layout, C constructor, D destructor, "
             "S supplier of its own;\nafter the /: debugging modes (`debug`)\n");
     if (hidden)
-        ks->ks_print(ks->ks_to, "%zu more without memory: kmastat -z\n",
-                     hidden);
+        ks->ks_print(ks->ks_to,
+                     "%zu more size class%s or cache%s of the "
+                     "allocator, without memory: kmastat -z\n",
+                     hidden, hidden == 1 ? "" : "es", plural(hidden));
 }
 
 /* ---- JSON --------------------------------------------------------------- */
