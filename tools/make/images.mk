@@ -7,7 +7,7 @@ $(ISO): $(PRODUCT) boot/grub.cfg tools/run/iso.py
 .PHONY: iso
 iso: $(ISO)                       ## build/slate.iso: a CD, and a USB stick
 	@echo '$(ISO) boots from a CD, and from a USB stick that it is' \
-	    'copied to with dd.'
+	    'copied to with dd; by a BIOS, not by UEFI alone.'
 
 # An ext2 disk with what is in user/disk, made afresh.
 DISK_MB ?= 32

@@ -1,9 +1,12 @@
 """The ISO image boots by BIOS and GRUB: as a CD, and as a disk, which is what
 a USB stick is to a BIOS."""
 
+import re
+import subprocess
+
 import pytest
 
-from conftest import sample, tiers
+from conftest import ROOT, sample, tiers
 from tools.run import watchdog
 
 pytestmark = pytest.mark.spread
@@ -25,6 +28,15 @@ def test_iso_boots(boot, iso, how):
     machine.send("poweroff\r")
     machine.wait()
     assert machine.events("poweroff")
+
+
+def test_only_a_bios_finds_it(iso):
+    """As the book says of UEFI: its entry would be another one here."""
+    said = subprocess.run(
+        ["xorriso", "-indev", str(iso), "-report_el_torito", "plain"],
+        check=True, capture_output=True, encoding="utf-8").stdout
+    assert re.findall(r"boot img : +\d+ +(\w+)", said) == ["BIOS"], said
+    assert "UEFI alone" in (ROOT / "docs/boot.md").read_text("utf-8")
 
 
 @sample
