@@ -5,13 +5,12 @@
     python3 -m tools.run.debug KERNEL -- ARGUMENTS   further arguments for gdb
     python3 -m tools.run.debug --core FILE KERNEL    `make gdb CORE=FILE`
 
-The first starts QEMU halted, attaches GDB in this terminal and continues to
-kmain, with the source. The serial line is a terminal of its own, whose name is
+The first starts QEMU halted, attaches GDB in this terminal, continues to kmain
+and lists its source. The serial line is a terminal of its own, whose name is
 printed (`screen /dev/pts/N` opens it); a file has the kernel's output too. QEMU
-ends with GDB.
-The second only starts QEMU and prints the command that attaches a GDB. CMD,
-APPEND, MEM and CPUS are as with `make run`. With a core file (`make core`) no
-machine runs; the commands that read memory work as on a live machine.
+ends with GDB. The second only starts QEMU and prints the command that attaches
+a GDB. CMD, APPEND, MEM and CPUS are as with `make run`. With a core file (`make
+core`) no machine runs; the commands that read memory work as on a live machine.
 """
 
 import argparse
@@ -30,8 +29,8 @@ SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
 # What Slate adds to GDB.
-BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap "
-          r"and for the rest of the kernel.\n"]
+BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap and"
+          r" for the rest of the kernel.\n"]
 
 
 def find_gdb():

@@ -47,6 +47,12 @@ def test_titles_are_those_of_the_pages(chapter):
     assert book.heading(chapter.file).replace("`", "") == chapter.title
 
 
+def test_pages_for_instructors_are_named_alike():
+    for page in book.DOCS.glob("labs/*/INSTRUCTOR.md"):
+        lab, title = book.heading(page.with_name("README.md")).split(": ", 1)
+        assert book.heading(page) == f"{lab} for instructors: {title}"
+
+
 def test_readme_leads_to_the_book():
     """The README links to the book, and has at most two screens."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -210,6 +216,21 @@ def test_kinds_of_prompts(site):
     text = "".join(article(site, c.path) for c in CHAPTERS)
     for prompt in ("slate&gt; ", "$ ", "(gdb) "):
         assert text.count(f"<i>{prompt}</i><b>") > 20
+
+
+def test_the_header_is_as_wide_as_the_window():
+    """The columns that are left over are beside the text, not beside all."""
+    style = (ROOT / "tools/book/theme/book.css").read_text("utf-8")
+    grids = re.findall(r'grid: "((?:top ?)+)" auto "(\. [^"]*\.)"', style)
+    assert len(grids) == 2 and "justify-content: center" not in style
+    assert all(len(top.split()) == len(row.split()) for top, row in grids)
+
+
+def test_what_is_cut_has_a_shadow():
+    style = (ROOT / "tools/book/theme/book.css").read_text("utf-8")
+    rule = re.search(r"^pre, \.wide \{(.*?)\}", style, re.M | re.S)[1]
+    assert "background-attachment: local, local, scroll, scroll" in rule
+    assert rule.count("var(--cover)") == 3 and rule.count("var(--edge)") == 2
 
 
 @long
