@@ -70,9 +70,9 @@ static bool expect_geometry(const struct kmem_cache *cp, bool constructed)
         (!constructed || cp->cache_bufctl >= cp->cache_size))
         return true;
     KT_FAIL("objects of %zu bytes, %s, in chunks of %zu: the link is at byte "
-            "%zu of a buffer; want %zu, and no byte of a constructed object",
+            "%ld of a buffer; want %zu, and no byte of a constructed object",
             cp->cache_size, constructed ? "constructed" : "not constructed",
-            cp->cache_chunk, cp->cache_bufctl, cp->cache_chunk - WORD);
+            cp->cache_chunk, (long)cp->cache_bufctl, cp->cache_chunk - WORD);
     return false;
 }
 
@@ -111,9 +111,9 @@ static bool expect_links(const struct kmem_slab *sp)
         size_t got = (uintptr_t)bcp - (uintptr_t)sp->slab_base;
 
         if (got != want) {
-            KT_FAIL("%u buffers of %zu bytes from byte %u on: link %zu of the "
-                    "freelist is at byte %ld of the page; want %zu",
-                    (unsigned)sp->slab_chunks, chunk, (unsigned)sp->slab_colour,
+            KT_FAIL("buffers of %zu bytes, %u of them, from byte %u on: link "
+                    "%zu of the freelist is at byte %ld of the page; want %zu",
+                    chunk, (unsigned)sp->slab_chunks, (unsigned)sp->slab_colour,
                     i, (long)got, want);
             return false;
         }
