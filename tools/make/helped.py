@@ -3,7 +3,7 @@ line for each command without a section, and each section without a command.
 
     helped.py [--part] SOURCE.c …
 
-With --part, as in a hand-out, some commands may be missing.
+With --part, as for a hand-out, some commands may be missing.
 """
 
 import re

@@ -162,12 +162,15 @@ $(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC)
 $(COMMANDS).o: $(COMMANDS).c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) -c $< -o $@
 
-# A hand-out has the help texts of all labs, but the commands of one.
+# A hand-out, which has one lab, and a tree in which one is graded have all help
+# texts, but not all commands.
+PART := $(if $(and $(wildcard tools/test),\
+          $(word 2,$(wildcard docs/labs/*/lab.toml))),,--part)
 $(eval $(call stamp,$(HELPED).sources,$$(HELPED_SRC)))
 
 $(HELPED): tools/make/helped.py kernel/shell/help.txt tools/workshop/help.txt \
     $(HELPED).sources $(HELPED_SRC)
-	$(Q)$(PYTHON) $< $(if $(wildcard .lab),--part) $(HELPED_SRC)
+	$(Q)$(PYTHON) $< $(PART) $(HELPED_SRC)
 	@touch $@
 
 $(BUILD)/kernel/shell/texts.asm.o: | $(HELPED)

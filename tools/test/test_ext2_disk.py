@@ -83,16 +83,16 @@ def test_unsupported_features_are_named(workshop, tmp_path, by, features,
     """On the console and in the kernel's log, as whole lines."""
     disk.make(tmp_path / "disk.img", 2, block=1024,
               features=f"{FEATURES},{features}")
-    start = {"by hand": "ramdisk /disk.img & ext2 "
-                        "ramdisk 0 /disk &",
-             "by init": ""}[by]
+    start, name = {
+        "by hand": ("ramdisk -n mine /disk.img & ext2 mine 0 /disk &", "mine"),
+        "by init": ("", "ramdisk")}[by]
     result = qemu.run(
         workshop, f"run -p init sh -c '{start} sleep 1; echo x > /disk/new'; "
         "dmesg; poweroff",
         append="start=ramext2" if by == "by init" else "",
         initrd=archive(workshop, tmp_path, {"disk.img": tmp_path / "disk.img"}))
     assert result.problem is None, result.explain()
-    said = (f"ext2: ramdisk, disk 0: {first}unsupported features:\n  {names}\n"
+    said = (f"ext2: {name}, disk 0: {first}unsupported features:\n  {names}\n"
             "  create a disk without them by make disk, or by mke2fs -t ext2\n")
     text = qemu.plain(result.text).replace("\r", "")
     assert text.count(said) == 2, result.explain()
