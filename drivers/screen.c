@@ -18,6 +18,7 @@
  * the others nothing.
  */
 #include "drivers/screen.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
 enum screen_state {
@@ -26,10 +27,11 @@ enum screen_state {
     SEQUENCE
 };
 
-#define ESC         27
-#define TAB         8u
-#define ATTR_NORMAL 0x07 /* light grey on black */
-#define ATTR_BRIGHT 0x08
+#define ESC           27
+#define TAB           8u
+#define ATTR_NORMAL   0x07 /* light grey on black */
+#define ATTR_BRIGHT   0x08
+#define ATTR_REVERSED 0x70
 
 /* The ring's line `n` lines below the top of the current screen (negative:
  * above). */
@@ -378,6 +380,19 @@ void screen_write(struct screen *s, const char *chars, size_t n)
     }
 }
 
+/* At the end of the last row, while the user looks back. */
+static void show_mark(struct screen *s)
+{
+    char text[24];
+    unsigned n =
+        (unsigned)snprintf(text, sizeof(text), " %u line%s back ",
+                           s->screen_view, s->screen_view == 1 ? "" : "s");
+    volatile uint16_t *end = s->screen_cells + SCREEN_ROWS * SCREEN_COLS;
+
+    for (unsigned i = 0; i < n; i++)
+        end[(int)i - (int)n] = (uint16_t)(ATTR_REVERSED << 8 | text[i]);
+}
+
 void screen_look(struct screen *s, int lines)
 {
     int view = (int)s->screen_view + lines;
@@ -388,6 +403,8 @@ void screen_look(struct screen *s, int lines)
         return;
     s->screen_view = (unsigned)view;
     show_all(s);
+    if (view > 0)
+        show_mark(s);
 }
 
 void screen_init(struct screen *s, volatile uint16_t *cells,

@@ -57,5 +57,6 @@ void screen_init(struct screen *s, volatile uint16_t *cells,
  * scrolling back. */
 void screen_write(struct screen *s, const char *text, size_t n);
 
-/* Scrolls `lines` back (negative: forward), within the lines kept. */
+/* Scrolls `lines` back (negative: forward), within the lines kept. While it is
+ * back, the end of the last row says how far. */
 void screen_look(struct screen *s, int lines);

@@ -3,6 +3,7 @@
  */
 #include "drivers/screen.h"
 #include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 
 #define LINES 40u                     /* the screen, and 15 to look back at */
@@ -52,8 +53,22 @@ static void expect_cursor(unsigned row, unsigned col, int line)
                    screen.screen_row, screen.screen_col, row, col);
 }
 
-#define ROW(row, want)   expect_row(row, want, __LINE__)
-#define CURSOR(row, col) expect_cursor(row, col, __LINE__)
+/* The last row must end with the mark, " 4 lines back ". */
+static void expect_marked(const char *want, const char *mark, int line)
+{
+    char text[SCREEN_COLS + 1];
+    size_t start = SCREEN_COLS - strlen(mark);
+
+    snprintf(text, sizeof(text), "%-*s%.*s", (int)start, want,
+             (int)strlen(mark) - 1, mark);
+    expect_row(SCREEN_ROWS - 1, text, line);
+    for (size_t col = start; col < SCREEN_COLS; col++)
+        KT_EQ(attr(SCREEN_ROWS - 1, (unsigned)col), 0x70);
+}
+
+#define MARKED(want, mark) expect_marked(want, mark, __LINE__)
+#define ROW(row, want)     expect_row(row, want, __LINE__)
+#define CURSOR(row, col)   expect_cursor(row, col, __LINE__)
 
 static void write_numbers(unsigned from, unsigned to)
 {
@@ -174,13 +189,16 @@ KTEST(screen, looks_back_and_returns)
     write_numbers(1, 30);
     screen_look(&screen, 4);
     ROW(0, "03");
-    ROW(24, "27");
+    MARKED("27", " 4 lines back ");
     screen_look(&screen, 100); /* six lines are all there is */
     ROW(0, "01");
-    screen_look(&screen, -2);
-    ROW(0, "03");
+    MARKED("25", " 6 lines back ");
+    screen_look(&screen, -5);
+    ROW(0, "06");
+    MARKED("30", " 1 line back ");
     screen_look(&screen, -100);
     ROW(0, "07");
+    ROW(24, "");
     screen_look(&screen, 3);
     write("x");
     ROW(0, "07");
@@ -276,7 +294,7 @@ KTEST(screen, the_second_leaves_the_first_as_it_was)
     ROW(11, "    second"); /* there is only one second screen */
     screen_look(&screen, (int)SCREEN_ROWS);
     ROW(0, "07"); /* looking back shows the first */
-    ROW(24, "abc");
+    MARKED("abc", " 25 lines back ");
     write("\033[?1049l");
     ROW(0, "07");
     ROW(23, "30");
