@@ -66,18 +66,6 @@ def test_control_c_drops_the_line(shell):
     assert shell.command("echo wanted") == "wanted\n"
 
 
-@pytest.mark.parametrize("line, last", [
-    ("verify", "every invariant holds"), ("kmastat", "\nTOTAL"),
-    ("kmastat -z", "\nTOTAL"), ("slabs", "kmem_cache"),
-    ("ws", "kmem_alloc")])
-def test_control_c_ends_a_walk_over_the_caches(shell, line, last):
-    """Here ^C comes with the line, in one FIFO of the serial port."""
-    assert last in shell.command(line)
-    shell.send(line + "\r\x03")
-    text = shell.prompt()
-    assert "^C" in text and last not in text and "(no " not in text, text
-
-
 def test_completion_of_commands_and_cache_names(shell):
     shell.send("kmas\t\r")
     assert "kmem_" in shell.prompt()
