@@ -423,7 +423,7 @@ static void discard(struct kmem_cache *cp)
         kmem_mag_disable(cp);
     if (cp->cache_hash != NULL)
         kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
-    if (MM_DEBUG && (cp->cache_flags & KMF_DESTROYED) != 0)
+    if (MM_DEBUG)
         cp = kmem_handles_exchange(cp);
     kmem_cache_free(&kmem_cache_cache, cp);
 }
