@@ -323,7 +323,7 @@ int fs_stat(struct fs *fs, struct fs_stat *out)
     return r;
 }
 
-/* The server of a stranger, who is in another session, may never reply. */
+/* Whether another session mounted it: its server may never reply. */
 static bool is_strangers(const struct fs *fs)
 {
     return fs->fs_owner != 0 && fs->fs_owner != session_number(session_self());

@@ -110,10 +110,11 @@ static int wait_for_key(void)
     for (;;) {
         uint32_t seen = eventcount_read(&input);
         int error = lock_in_turn(in_front);
-        bool ready = reprint;
+        bool ready;
 
         if (error != 0)
             return error;
+        ready = reprint;
         spin_unlock(&console_lock);
         if (ready || console_key_pending())
             return 0;
