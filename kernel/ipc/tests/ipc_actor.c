@@ -8,24 +8,23 @@
 #define ACTORS_MAX 8
 #define SETTLE_MAX 1000
 
-/* The memory needed for one more: the pages promised to it, those of the
- * kernel for a task, and those that programs are never promised. */
+/* Besides its areas one more actor needs the page of its buffer, the kernel's
+ * pages for a task, and those that programs are never promised. */
 #define KERNEL_PAGES 8
-#define NEEDED                                                                 \
-    (PAGE_SIZE * (1 + KERNEL_PAGES + COMMIT_KERNEL_SHARE) + 2 * ACTOR_AREA)
+#define NEEDED       (PAGE_SIZE * (1 + KERNEL_PAGES + COMMIT_KERNEL_SHARE))
 
 static struct actor *actors[ACTORS_MAX]; /* those that exist */
 
 /* ---- the task of an actor ----------------------------------------------- */
 
 /* A space with the three areas, and handles. */
-static bool move_in(void)
+static bool move_in(const struct actor *a)
 {
-    static const struct {
+    const struct {
         uaddr_t start, end;
     } areas[] = {{ACTOR_BUFFER, ACTOR_BUFFER + PAGE_SIZE},
-                 {ACTOR_SEND, ACTOR_SEND + ACTOR_AREA},
-                 {ACTOR_RECEIVE, ACTOR_RECEIVE + ACTOR_AREA}};
+                 {ACTOR_SEND, ACTOR_SEND + a->actor_area},
+                 {ACTOR_RECEIVE, ACTOR_RECEIVE + a->actor_area}};
     struct task *t = task_self();
 
     t->task_handles = handle_table_create();
@@ -82,7 +81,7 @@ static void act(void *arg)
     struct actor *a = arg;
     uint32_t kernel_cr3 = task_self()->task_cr3;
 
-    a->actor_result = move_in() ? 0 : -ENOMEM;
+    a->actor_result = move_in(a) ? 0 : -ENOMEM;
     while (!a->actor_ends) {
         if (a->actor_call != NULL)
             step(a);
@@ -139,11 +138,11 @@ static void end_again(void *arg)
             actor_end(a);
 }
 
-bool actor_start(struct actor *a, const char *name)
+bool actor_start(struct actor *a, const char *name, size_t area)
 {
-    *a = (struct actor){.actor_call = NULL};
+    *a = (struct actor){.actor_area = area};
     wait_queue_init(&a->actor_idle, "next step");
-    if (!ktest_enough(NEEDED))
+    if (!ktest_enough(NEEDED + 2 * area))
         return false;
     a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
     if (a->actor_task != NULL) {

@@ -22,7 +22,6 @@
 #define ACTOR_BUFFER  0x00400000u
 #define ACTOR_SEND    0x00500000u
 #define ACTOR_RECEIVE 0x00600000u
-#define ACTOR_AREA    (IPC_DATA_MAX + 2 * PAGE_SIZE)
 #define ACTOR_HOLE    0x00700000u
 
 struct actor {
@@ -31,14 +30,16 @@ struct actor {
     struct wait_queue actor_idle;
     syscall_t *actor_call; /* what it does now; NULL: nothing */
     bool actor_ends;
+    size_t actor_area;    /* bytes at ACTOR_SEND, and at ACTOR_RECEIVE */
     uint32_t actor_in[6]; /* EBX ECX EDX ESI EDI EBP */
     int actor_result;
     uint32_t actor_out[5]; /* EBX ECX EDX ESI EDI: client, tag, words */
 };
 
-/* A new actor, which waits for its first step. False: there is none, and the
- * case has failed, or is skipped because this machine is too small. */
-bool actor_start(struct actor *a, const char *name);
+/* A new actor, which waits for its first step, with `area` bytes (of whole
+ * pages) at ACTOR_SEND and as many at ACTOR_RECEIVE. False: there is none, and
+ * the case has failed, or is skipped because this machine is too small. */
+bool actor_start(struct actor *a, const char *name, size_t area);
 
 /* Has it die as a process does, waits for that and ends it. */
 void actor_end(struct actor *a);

@@ -18,11 +18,11 @@ static inline bool begin(unsigned clients)
     uint32_t *const handle[] = {&port_c, &port_d, &port_e};
     static const char *const name[] = {"client-c", "client-d", "client-e"};
 
-    if (!actor_start(&s, "server"))
+    if (!actor_start(&s, "server", PAGE_SIZE))
         return false;
     port_s = actor_port(&s);
     for (unsigned i = 0; i < clients; i++) {
-        if (!actor_start(actor[i], name[i])) {
+        if (!actor_start(actor[i], name[i], PAGE_SIZE)) {
             while (i-- > 0)
                 actor_end(actor[i]);
             actor_end(&s);

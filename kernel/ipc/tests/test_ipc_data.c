@@ -10,16 +10,17 @@
 #include "mm/kmem.h"
 
 #define KERNEL_ADDRESS 0xC0100000u
+#define AREA           (IPC_DATA_MAX + 2 * PAGE_SIZE) /* at any offset */
 
 static struct actor s, c;
 static uint32_t port, port_c; /* the server's port; the client's handle to it */
 
 static bool begin(void)
 {
-    if (!actor_start(&s, "server"))
+    if (!actor_start(&s, "server", AREA))
         return false;
     port = actor_port(&s);
-    if (!actor_start(&c, "client")) {
+    if (!actor_start(&c, "client", AREA)) {
         actor_end(&s);
         return false;
     }
@@ -277,7 +278,7 @@ KTEST(ipc_data, bad_addresses_of_the_caller)
     KT_TRUE(call(IPC_DATA));
     expect_back(&c, -EFAULT);
     b->ipc_send_size = 2 * PAGE_SIZE; /* its end is missing */
-    b->ipc_send = (const void *)(ACTOR_SEND + ACTOR_AREA - PAGE_SIZE);
+    b->ipc_send = (const void *)(ACTOR_SEND + AREA - PAGE_SIZE);
     actor_buffer(&s, 0, 2 * PAGE_SIZE, 0);
     KT_TRUE(call(IPC_DATA));
     KT_TRUE(c.actor_result == -EFAULT || c.actor_result == -EMSGSIZE);
@@ -329,7 +330,7 @@ KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
 
     if (!begin())
         return;
-    if (!actor_start(&other, "other")) {
+    if (!actor_start(&other, "other", AREA)) {
         end();
         return;
     }

@@ -196,10 +196,8 @@ KTEST(shell_kmem, order_visits_each_cache_once)
 
 #define CACHES_MOST 1600
 
-static struct kmem_cache *crowd[CACHES_MOST];
-
 /* Creates caches up to number `n` of the crowd, from number *made on. */
-static void grow_crowd(size_t *made, size_t n)
+static void grow_crowd(struct kmem_cache **crowd, size_t *made, size_t n)
 {
     char name[16];
 
@@ -230,11 +228,14 @@ KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
         "users",          "reap -n", "debug", "walk slab -n 1"};
     static const size_t counts[] = {100, 400, CACHES_MOST};
     uint64_t cost[ARRAY_SIZE(lines)][ARRAY_SIZE(counts)];
+    struct kmem_cache **crowd;
     size_t made = 0, i;
 
     KT_NEEDS_COUNTING();
+    crowd = kmem_alloc(CACHES_MOST * sizeof(*crowd), KM_NOSLEEP);
+    KT_REQUIRE(crowd != NULL);
     for (i = 0; i < ARRAY_SIZE(counts); i++) {
-        grow_crowd(&made, counts[i]);
+        grow_crowd(crowd, &made, counts[i]);
         if (made < counts[i])
             break;
         for (size_t l = 0; l < ARRAY_SIZE(lines); l++)
@@ -242,6 +243,7 @@ KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
     }
     while (made > 0)
         KT_EQ(kmem_cache_destroy(crowd[--made]), 0);
+    kmem_free(crowd, CACHES_MOST * sizeof(*crowd));
     KT_REQUIRE(i == ARRAY_SIZE(counts));
     for (size_t l = 0; l < ARRAY_SIZE(lines); l++)
         for (i = 1; i < ARRAY_SIZE(counts); i++)

@@ -426,7 +426,7 @@ KTEST(commit, a_fault_waits_for_its_page)
     struct page *held = NULL;
     struct page *p;
 
-    if (!actor_start(&toucher, "toucher"))
+    if (!actor_start(&toucher, "toucher", PAGE_SIZE))
         return;
     while ((p = buddy_alloc(0)) != NULL) {
         p->page_owner = held;
