@@ -288,11 +288,40 @@ static void write_servers(struct text **t)
         servers_row(t, &st);
 }
 
-static void write_mounts(struct text **t)
+static void mounts_row(struct text **t, struct fs *fs, const char *path,
+                       struct wait_budget *budget UNUSED)
 {
+    print(t, "%-8s %s\n", fs->fs_name, path);
+}
+
+/* Without figures if the server does not reply in time. */
+static void statfs_row(struct text **t, struct fs *fs, const char *path,
+                       struct wait_budget *budget)
+{
+    struct fs_stat st;
+    int r;
+
+    wait_budget_begin(budget);
+    r = fs_stat(fs, &st);
+    wait_budget_end(budget);
+    if (r == 0)
+        print(t, "%-8s %u %u %u %u %u %s\n", st.fs_kind,
+              (unsigned)st.fs_block_size, (unsigned)st.fs_blocks,
+              (unsigned)st.fs_blocks_free, (unsigned)st.fs_files,
+              (unsigned)st.fs_files_free, path);
+    else
+        print(t, "%-8s - - - - - %s\n", fs->fs_name, path);
+}
+
+typedef void mount_row_t(struct text **t, struct fs *fs, const char *path,
+                         struct wait_budget *budget);
+
+static void write_each_mount(struct text **t, mount_row_t *row)
+{
+    struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
     char *path = kmem_alloc(PATH_MAX + ESCAPED_SIZE(PATH_MAX), KM_NOSLEEP);
     struct inode *root;
-    const struct fs *fs;
+    struct fs *fs;
     uint32_t last = 0;
     char *shown;
 
@@ -301,25 +330,37 @@ static void write_mounts(struct text **t)
         return;
     }
     shown = path + PATH_MAX;
-    print(t, "%-8s %s\n", "fs", "on");
     while ((fs = fs_next(last, path, &root)) != NULL) {
         last = fs->fs_id;
         escape(shown, path);
-        print(t, "%-8s %s\n", fs->fs_name, shown);
+        row(t, fs, shown, &budget);
         inode_put(root);
     }
     kmem_free(path, PATH_MAX + ESCAPED_SIZE(PATH_MAX));
+}
+
+static void write_mounts(struct text **t)
+{
+    print(t, "%-8s %s\n", "fs", "on");
+    write_each_mount(t, mounts_row);
+}
+
+static void write_statfs(struct text **t)
+{
+    print(t, "%-8s %s\n", "fs",
+          "block_size blocks blocks_free files files_free on");
+    write_each_mount(t, statfs_row);
 }
 
 static const struct proc_file {
     const char *proc_name;
     void (*proc_write)(struct text **t);
 } files[] = {
-    {"kmastat", write_kmastat},   {"buddyinfo", write_buddyinfo},
-    {"meminfo", write_meminfo},   {"tasks", write_tasks},
-    {"mounts", write_mounts},     {"uptime", write_uptime},
-    {"servers", write_servers},   {"caches", write_caches},
-    {"sessions", write_sessions},
+    {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
+    {"meminfo", write_meminfo}, {"tasks", write_tasks},
+    {"mounts", write_mounts},   {"statfs", write_statfs},
+    {"uptime", write_uptime},   {"servers", write_servers},
+    {"caches", write_caches},   {"sessions", write_sessions},
 };
 
 /* ---- open files --------------------------------------------------------- */

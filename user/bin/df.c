@@ -1,5 +1,6 @@
 /*
- * df [PATH…]: used and free space of file systems; of all without operands.
+ * df [PATH…]: used and free space of file systems; of all without operands,
+ * which waits for their servers at most five seconds together.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"
@@ -12,38 +13,50 @@ static uint32_t percent(uint32_t part, uint32_t whole)
                       : (uint32_t)(((uint64_t)part * 100 + whole - 1) / whole);
 }
 
-static bool print_row(const char *path)
+static void print_row(const char *path, const struct fs_stat *st)
+{
+    uint32_t used = st->fs_blocks - st->fs_blocks_free;
+
+    printf("%-8s %7u %10u %10u %3u%% %9u %9u ", st->fs_kind, st->fs_block_size,
+           st->fs_blocks, st->fs_blocks_free, percent(used, st->fs_blocks),
+           st->fs_files, st->fs_files_free);
+    putname(path);
+    putchar('\n');
+}
+
+static bool print_one(const char *path)
 {
     struct fs_stat st;
-    uint32_t used;
 
     if (statfs(path, &st) < 0) {
         warn("%s", path);
         return false;
     }
-    used = st.fs_blocks - st.fs_blocks_free;
-    printf("%-8s %7u %10u %10u %3u%% %9u %9u ", st.fs_kind, st.fs_block_size,
-           st.fs_blocks, st.fs_blocks_free, percent(used, st.fs_blocks),
-           st.fs_files, st.fs_files_free);
-    putname(path);
-    putchar('\n');
+    print_row(path, &st);
     return true;
 }
 
 static bool print_all(FILE *f, const char *name)
 {
     char path[PATH_MAX];
+    struct fs_stat st;
     bool good = true;
+    bool replied;
 
     (void)name;
-    while (mounts_next(f, path))
-        good &= print_row(path);
+    while (statfs_next(f, path, &st, &replied)) {
+        good &= replied;
+        if (replied)
+            print_row(path, &st);
+        else
+            warnx("%s: its server does not reply", path);
+    }
     return good;
 }
 
 int main(int argc, char **argv)
 {
-    static char *const all[] = {"/proc/mounts", NULL};
+    static char *const all[] = {"/proc/statfs", NULL};
     bool good = true;
 
     if (getopt(argc, argv, "") != -1)
@@ -53,6 +66,6 @@ int main(int argc, char **argv)
     if (optind == argc)
         good = for_each_file(all, print_all);
     for (; optind < argc; optind++)
-        good &= print_row(argv[optind]);
+        good &= print_one(argv[optind]);
     return !good;
 }

@@ -161,6 +161,15 @@ KTEST(proc, mounts_and_uptime)
     KT_TRUE(strchr(s, '.') != NULL);
 }
 
+KTEST(proc, statfs)
+{
+    const char *s = read_all("/proc/statfs");
+
+    KT_EQ(count_lines(s), 3);
+    KT_TRUE(strstr(s, "ram      4096 ") != NULL);
+    KT_TRUE(strstr(s, "proc     0 0 0 0 0 /proc\n") != NULL);
+}
+
 KTEST(proc, status_and_position)
 {
     struct file *f = open("/proc/buddyinfo");
@@ -204,7 +213,7 @@ KTEST(proc, directory)
         for (ssize_t at = 0; at < n; entries++)
             at += ((const struct dirent *)(buf + at))->d_reclen;
     KT_EQ(n, 0);
-    KT_EQ(entries, 11);
+    KT_EQ(entries, 12);
     object_put(&f->file_object);
 }
 
