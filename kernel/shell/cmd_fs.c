@@ -7,6 +7,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 
 #define BATCH 16 /* rows per snapshot */
@@ -67,6 +68,7 @@ static int cmd_inodes(char **argv)
         kprintf("%zu inodes reclaimed\n", inode_reclaim(SIZE_MAX));
         return 0;
     }
+    pager_to_end();
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
             "SIZE", "REFS");
     print_rows(shell_option('a'));

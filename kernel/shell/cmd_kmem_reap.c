@@ -6,6 +6,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug.h"
@@ -148,6 +149,7 @@ static int cmd_reap(char **argv)
         mode = KMEM_REAP_DRY;
     if (mode == KMEM_REAP_ALL)
         reclaim_inodes(cp);
+    pager_to_end();
     print_head();
     if (cp)
         reap_one(cp, mode, true, &sum);

@@ -37,6 +37,20 @@ static size_t slab_cells(struct kmem_cache *cp, size_t n,
     return got;
 }
 
+static enum console_colour colour_of_cell(char cell)
+{
+    switch (cell) {
+    case '#':
+        return CONSOLE_CYAN;
+    case '.':
+        return CONSOLE_GREEN;
+    case 'o':
+        return CONSOLE_YELLOW;
+    default:
+        return CONSOLE_RED;
+    }
+}
+
 static void print_cells(struct kmem_cache *cp, size_t n,
                         const struct kmem_slab_stat *st)
 {
@@ -49,8 +63,11 @@ static void print_cells(struct kmem_cache *cp, size_t n,
             kprintf("\n       %4zu ", i);
         else if (i == 0)
             kprintf(" ");
+        if (i == 0 || cells[i] != cells[i - 1])
+            console_colour(colour_of_cell(cells[i]));
         kprintf("%c", cells[i]);
     }
+    console_colour(CONSOLE_PLAIN);
     kprintf("\n");
 }
 

@@ -13,6 +13,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug.h"
@@ -303,10 +304,8 @@ static void print_legend(const struct kmastat *ks, size_t hidden)
             "flags: L large layout, C constructor, D destructor, "
             "S supplier of its own;\nafter the /: debugging modes (`debug`)\n");
     if (hidden)
-        ks->ks_print(ks->ks_to,
-                     "%zu more size class%s or cache%s of the "
-                     "allocator, without memory: kmastat -z\n",
-                     hidden, hidden == 1 ? "" : "es", plural(hidden));
+        ks->ks_print(ks->ks_to, "%zu more cache%s without memory: kmastat -z\n",
+                     hidden, plural(hidden));
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -458,11 +457,13 @@ static void select_caches(struct kmastat *ks, struct heap_sum *selected)
     ks->ks_name = ks->ks_wide ? (unsigned)longest : NARROW_NAME;
 }
 
-/* False for size classes and the allocator's own caches without memory. */
-static bool of_interest(const struct kmem_cache_stat *st)
+/* False without memory, unless the row contradicts itself or the pattern asks
+ * for a named cache. */
+static bool of_interest(const struct kmastat *ks,
+                        const struct kmem_cache_stat *st)
 {
-    return st->stat_kind == KMEM_KIND_NAMED || st->stat_mem != 0 ||
-           heap_bad_row(st);
+    return st->stat_mem != 0 || heap_bad_row(st) ||
+           (ks->ks_pattern && st->stat_kind == KMEM_KIND_NAMED);
 }
 
 /* ^C ends the command, but no program's read of /proc. */
@@ -486,7 +487,7 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
         rows++;
         if (ks->ks_json)
             heap_json_cache(&st);
-        else if (ks->ks_zero || of_interest(&st))
+        else if (ks->ks_zero || of_interest(ks, &st))
             print_cache(ks, &st);
         else
             ++*hidden;
@@ -571,6 +572,7 @@ static int cmd_kmastat(char **argv)
     } else if (shell_option('T')) {
         heap_totals_table(ks.ks_pattern);
     } else {
+        pager_to_end();
         print_table(&ks, &selected);
     }
     return 0;

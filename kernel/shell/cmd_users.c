@@ -11,6 +11,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_debug.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug_impl.h"
@@ -345,6 +346,7 @@ static int cmd_old(char **argv)
                            "an hour ago or earlier");
     clear_groups(seconds * US_PER_S, true);
     take_in_objects(NULL);
+    pager_to_end();
     print_suspects(json);
     if (json)
         return 0;
@@ -409,6 +411,7 @@ static int cmd_leaks(char **argv)
     clear_groups(seconds * US_PER_S, shell_option('m'));
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");
+    pager_to_end();
     print_suspects(json);
     if (!json)
         kprintf("suspect: %zu object%s, %zu bytes; %zu of %zu are reached from "

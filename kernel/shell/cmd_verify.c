@@ -14,6 +14,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/task/handle.h"
@@ -185,6 +186,7 @@ static int cmd_verify(char **argv)
 
     if (!heap_cache_argument(argv[1], &only))
         return 1;
+    pager_to_end();
     if (!shell_option('j'))
         kprintf("%-*s %8s %3s  %-16s %s\n", HEAP_NAME, "CACHE", "CHECKED",
                 "BAD", "FIRST-BAD", "KIND");

@@ -15,6 +15,7 @@ static struct {
     struct task *task;
     unsigned rows;   /* shown since the last key */
     unsigned column; /* in the row that is not finished */
+    bool to_end;
     bool quit;
 } pager;
 
@@ -60,7 +61,7 @@ static void ask(void)
 /* Shows one line, or a part of it. */
 static void show(const char *s, size_t n)
 {
-    if (pager.task && !pager.quit && pager.rows >= LINES)
+    if (pager.task && !pager.to_end && !pager.quit && pager.rows >= LINES)
         ask();
     if (pager.quit)
         return;
@@ -98,6 +99,22 @@ void pager_begin(void)
         pager.task = task_self();
         console_set_pager(page);
     }
+}
+
+void pager_to_end(void)
+{
+    pager.to_end = true;
+    pager.rows = 0;
+}
+
+void pager_report_ended(void)
+{
+    static const char hint[] =
+        "\033[7m-- Page Up: the lines before --\033[0m\n";
+
+    if (pager.task && pager.to_end && pager.rows > LINES)
+        console_echo(hint, sizeof(hint) - 1);
+    pager.to_end = false;
 }
 
 void pager_end(void)

@@ -13,5 +13,11 @@ void pager_begin(void);
 /* Text is shown as it comes, as until pager_begin(). */
 void pager_end(void);
 
+/* The command's report ends in what matters, such as a sum: it is shown to its
+ * end without a stop, and pager_report_ended() says how to see its head if that
+ * is no longer on the screen. */
+void pager_to_end(void);
+void pager_report_ended(void);
+
 /* True if the user wants no more: the rest is dropped. */
 bool pager_quit(void);

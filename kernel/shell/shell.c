@@ -183,6 +183,7 @@ static int run_words(int argc, char **argv)
     options = &given;
     if (usage_take(argc, argv, &given))
         result = c->command_run(argv);
+    pager_report_ended();
     current = outer;
     options = outer_options;
     if (result != 0)

@@ -30,7 +30,7 @@ def cells(caches):
 class Kmastat(Command):
     """slab kmastat [-j] [PATTERN]
     The slab caches: objects, slabs, memory, waste.
-    A row per named cache, and per other one that has memory; largest first. MEM
+    A row per cache that has memory, or that PATTERN names; largest first. MEM
     is in KiB. PATTERN is a part of the name, or has * and ?. A row marked !
     contradicts itself, as it may in the middle of an allocation: `slab verify`.
     Example: slab kmastat kmem_alloc*"""
@@ -41,7 +41,7 @@ class Kmastat(Command):
             pattern = f"*{pattern}*"
         found = [c for c in Heap().ordered() if fnmatch(c.name, pattern)]
         if not found:
-            raise Fail(f"no cache matches '{args.word()}'; `slab kmastat` "
+            raise Fail(f"no cache matches '{args.word()}'; `slab kmastat '*'` "
                        "lists them")
         # The columns are those of the kernel's own table.
         columns = [(row["head"].string(), int(row["narrow"])) for row in
@@ -50,7 +50,8 @@ class Kmastat(Command):
         table = Table("CACHE:-16 " + " ".join(
             f"{'MEM/K' if name == 'MEM' else name}:{width}"
             for name, width in columns), "j" in args)
-        shown = [c for c in found if c.kind_name == KINDS[0] or c.mem or c.bad]
+        shown = [c for c in found if c.mem or c.bad
+                 or args.words and c.kind_name == KINDS[0]]
         rows = [("!" * c.bad + c.name, {"SIZE": c.size, "CHUNK": c.chunk,
                                         **cells([c])}) for c in shown]
         for name, row in [*rows, ("TOTAL", cells(found))]:

@@ -73,6 +73,29 @@ def test_what_fits_does_not_wait(terminal):
     assert len(terminal.command("run cat /proc/kmastat").splitlines()) > 25
 
 
+HINT = "-- Page Up: the lines before --"
+
+
+def test_a_report_with_its_sum_at_the_end_does_not_wait(terminal):
+    """Else the sum would be behind a question. The next command waits."""
+    text = "".join(pages(terminal, "kmastat -z; help", "q"))
+    report, after = text.split(HINT)
+    assert "TOTAL" in report and "supplier" in report
+    assert QUESTION not in report and QUESTION in after
+    assert HINT not in terminal.command("kmastat kstack")
+
+
+def test_page_up_shows_the_head_of_a_report(kernel):
+    with qemu.Machine(kernel, screen=True) as machine:
+        machine.prompt()
+        machine.keys(*"kmastat", "spc", "minus", "z", "ret")
+        machine.prompt()
+        screen = machine.wait_screen("^" + HINT)
+        assert not any(line.startswith("CACHE ") for line in screen)
+        machine.keys("pgup", "pgup", "pgup")
+        machine.wait_screen("^CACHE ")
+
+
 def test_nothing_waits_where_no_person_is(kernel, shell):
     assert len(shell.command("help").splitlines()) > 40
     assert "\x1b" not in shell.transcript.split("slate> ", 1)[0]
@@ -152,6 +175,8 @@ def test_colours_of_slabs_and_owners(terminal):
     terminal.send("slabs kmem_cache; pages; reap -a; slabs\rc")
     text = terminal.prompt()
     assert "\x1b[0;36mfull   \x1b[0;0m" in text
+    assert re.search(r" \x1b\[0;36m#+\x1b\[0;0m\r?\n", text)
+    assert re.search(r" \x1b\[0;36m#+\x1b\[0;32m\.+\x1b\[0;0m\r?\n", text)
     assert re.search(r"\x1b\[0;35mK\x1b\[0;0m", text)
     assert re.search(r"\x1b\[0;32m[Ss]\x1b\[0;0m", text)
     assert re.search(r"(\x1b\[0;36m#)+(\x1b\[0;33m\+)+\x1b\[0;0m", text)

@@ -9,6 +9,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/task/task.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
@@ -53,6 +54,7 @@ static int cmd_test(char **argv)
         list(argv[1]);
         return 0;
     }
+    pager_to_end();
     kmem_handles_keep(false); /* cases count slabs, */
     sched_confine(true);      /* know in which order tasks run */
     if (MM_MAGAZINES)
