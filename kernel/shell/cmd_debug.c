@@ -116,7 +116,7 @@ static void print_settings(void)
             (unsigned)kmem_error_count);
     if (kmem_error_count)
         kprintf(", last: %s", kmem_error_title(kmem_last_error.error_kind));
-    kprintf("\nlog: %u transactions kept of %u%s\n", (unsigned)kmem_log_kept(),
+    kprintf("\nlog: %u of %u transactions kept%s\n", (unsigned)kmem_log_kept(),
             (unsigned)kmem_log_last(), kmem_log_stopped ? ", stopped" : "");
     if (kmem_verify_interval())
         kprintf("verified at every %u operations\n",

@@ -54,8 +54,9 @@ static void print_totals(void)
     inode_totals(&t);
     heap_percent(1000 - heap_waste(t.total_hits, t.total_hits + t.total_misses),
                  rate);
-    kprintf("%zu inodes in memory, %zu of them unused; %llu reclaimed\n",
-            t.total_cached, t.total_unused, t.total_reclaimed);
+    kprintf("%zu inode%s in memory, %zu of them unused; %llu reclaimed\n",
+            t.total_cached, plural(t.total_cached), t.total_unused,
+            t.total_reclaimed);
     kprintf("looked up %llu times, found %llu times: %s %%\n",
             (t.total_hits + t.total_misses), t.total_hits, rate);
 }
@@ -65,7 +66,9 @@ static int cmd_inodes(char **argv)
     (void)argv;
 
     if (shell_option('r')) {
-        kprintf("%zu inodes reclaimed\n", inode_reclaim(SIZE_MAX));
+        size_t n = inode_reclaim(SIZE_MAX);
+
+        kprintf("%zu inode%s reclaimed\n", n, plural(n));
         return 0;
     }
     pager_to_end();

@@ -214,9 +214,8 @@ static int play_destroy(char **argv)
         return 1;
     error = kmem_cache_destroy(pc->play_cp);
     if (error == -KMEM_EBUSY)
-        return shell_error("%zu objects are allocated; `kmem free %s all` "
-                           "first",
-                           pc->play_count, argv[2]);
+        return shell_error("%zu object%s in use; `kmem free %s all` first",
+                           pc->play_count, plural(pc->play_count), argv[2]);
     if (error)
         return shell_error("a reap is running; try again in a moment");
     list_remove(&pc->play_link);

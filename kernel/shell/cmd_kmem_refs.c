@@ -74,7 +74,8 @@ void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
     refs.stack = (uintptr_t)__builtin_frame_address(0) - PAGE_SIZE;
     refs.stack_end = stack_end;
     kmem_leak_refs((const void *)addr, keep, NULL);
-    kprintf("%zu words point to it%s\n", refs.count, refs.count ? ":" : "");
+    kprintf("%zu word%s to it%s\n", refs.count,
+            refs.count == 1 ? " points" : "s point", refs.count ? ":" : "");
     for (size_t i = 0; i < MIN(refs.count, (size_t)REFS); i++)
         print_ref(&refs.table[i]);
     if (refs.count > REFS)

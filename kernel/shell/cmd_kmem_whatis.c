@@ -131,7 +131,7 @@ static void print_object(const struct place *p)
             p->place_st.stat_name, state_text(&b), (unsigned long)start, offset,
             part_of_chunk(p, &b, offset));
     if (b.stat_size != p->place_st.stat_size)
-        kprintf("%zu bytes were asked for\n", b.stat_size);
+        kprintf("size of the request: %zu\n", b.stat_size);
     if (b.stat_state == KMEM_BUF_USED &&
         p->place_st.stat_kind == KMEM_KIND_INTERNAL)
         heap_print_own(p->place_cache, start);

@@ -158,7 +158,7 @@ static void show_log(const struct filter *f)
     }
     if (f->filter_json)
         return;
-    kprintf("%u shown; %u transactions kept of %u%s\n", (unsigned)shown,
+    kprintf("%u shown; %u of %u transactions kept%s\n", (unsigned)shown,
             (unsigned)kept, (unsigned)last,
             kmem_log_stopped ? "; the log stopped at the first error" : "");
     if (last == 0)

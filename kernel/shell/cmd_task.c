@@ -357,7 +357,8 @@ static void print_pipe(const void *pipe)
     const char *before = (const char *)pipe - 1;
 
     if (pipe_stats(before, &st, 1) == 1 && st.stat_pipe == pipe)
-        kprintf("pipe %p, %u bytes in it\n", pipe, st.stat_bytes);
+        kprintf("pipe %p, %u byte%s in it\n", pipe, st.stat_bytes,
+                plural(st.stat_bytes));
     else
         kprintf("pipe %p\n", pipe);
 }
@@ -379,8 +380,8 @@ static void print_what(const struct row *row)
              row->row_number < ARRAY_SIZE(devices))
         kprintf("%s\n", devices[row->row_number]);
     else
-        kprintf("%s %s %u, %u bytes\n", row->row_fs, row->row_type,
-                row->row_number, row->row_size);
+        kprintf("%s %s %u, %u byte%s\n", row->row_fs, row->row_type,
+                row->row_number, row->row_size, plural(row->row_size));
 }
 
 static void print_row(const struct row *row)

@@ -182,8 +182,8 @@ static bool has_stack(const struct group *g)
 static void print_left_out(void)
 {
     if (groups.left_out)
-        kprintf("! %llu more objects, of more stacks than %d\n",
-                groups.left_out, GROUPS);
+        kprintf("! %llu more object%s, of more stacks than %d\n",
+                groups.left_out, plural(groups.left_out), GROUPS);
 }
 
 /* ---- users -------------------------------------------------------------- */
@@ -254,9 +254,9 @@ static void print_users(const char *name)
         print_user(g);
     print_left_out();
     if (groups.unaudited)
-        kprintf("%llu objects are of caches that are not in mode U "
-                "(`debug +U`)\n",
-                groups.unaudited);
+        kprintf(
+            "of caches that are not in mode U (`debug +U`): %llu object%s\n",
+            groups.unaudited, plural(groups.unaudited));
 }
 
 static int cmd_users(char **argv)
@@ -352,12 +352,12 @@ static int cmd_old(char **argv)
         return 0;
     count_suspects(&count, &bytes);
     kprintf(
-        "suspect: %llu object%s, %llu bytes, allocated %u s ago or earlier\n",
-        count, plural(count), bytes, (unsigned)seconds);
+        "suspect: %llu object%s, %llu byte%s, allocated %u s ago or earlier\n",
+        count, plural(count), bytes, plural(bytes), (unsigned)seconds);
     if (groups.unaudited)
-        kprintf("the age of %llu objects is not known: their caches are not "
-                "in mode U\n",
-                groups.unaudited);
+        kprintf("the age of %llu object%s is not known: not of caches in mode "
+                "U\n",
+                groups.unaudited, plural(groups.unaudited));
     return 0;
 }
 
@@ -414,11 +414,12 @@ static int cmd_leaks(char **argv)
     pager_to_end();
     print_suspects(json);
     if (!json)
-        kprintf("suspect: %zu object%s, %zu bytes; %zu of %zu are reached from "
-                "%zu KiB of roots\n",
-                st.stat_suspects, plural(st.stat_suspects),
-                st.stat_suspect_bytes, st.stat_reached, st.stat_buffers,
-                st.stat_roots >> 10);
+        kprintf(
+            "suspect: %zu object%s, %zu byte%s; %zu of %zu are reached from "
+            "%zu KiB of roots\n",
+            st.stat_suspects, plural(st.stat_suspects), st.stat_suspect_bytes,
+            plural(st.stat_suspect_bytes), st.stat_reached, st.stat_buffers,
+            st.stat_roots >> 10);
     if (shell_option('r') && !json)
         print_roots();
     return 0;

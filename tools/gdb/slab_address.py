@@ -58,7 +58,7 @@ def print_place(slab, address):
         print(f"object {index} of cache {c.name}, {b.state}: "
               f"0x{b.address:08x} + {offset}, {part_of_object(b, offset)}")
         if b.size != c.size:
-            print(f"{b.size} bytes were asked for")
+            print(f"size of the request: {b.size}")
         b.print_life()
     if slab.number is None:
         print("its page is unmapped (mode S)")

@@ -37,7 +37,7 @@ class Debug(Command):
             "kmem_error_panics") else "is reported") + f"; {count} so far" +
             (f", last: {error_text(kind)}" if count else ""))
         log = Log(heap)
-        table.say(f"log: {log.kept} transactions kept of {log.last}")
+        table.say(f"log: {log.kept} of {log.last} transactions kept")
 
 
 def set_flags(cache, flags):

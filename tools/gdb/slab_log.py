@@ -77,8 +77,8 @@ class LogCommand(Command):
                     break
                 entry.row(table)
         stopped = target.integer("kmem_log_stopped")
-        table.say(f"{table.rows} shown; {log.kept} transactions kept of "
-                  f"{log.last}"
+        table.say(f"{table.rows} shown; {log.kept} of "
+                  f"{log.last} transactions kept"
                   f"{'; the log stopped at the first error' * stopped}")
 
 
@@ -181,8 +181,8 @@ class Users(Command):
                 b.alloc.print_stack(10)
         unknown = sum(not b.alloc for b in found)
         if unknown:
-            table.say(f"{unknown} objects are of caches that are not in mode "
-                      "U (`debug +U`)")
+            table.say("of caches that are not in mode U (`debug +U`): "
+                      f"{unknown} object{'s' * (unknown != 1)}")
 
 
 class Old(Command):

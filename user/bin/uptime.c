@@ -12,7 +12,8 @@ int main(int argc, char **argv)
     (void)argv;
     if (argc != 1)
         usage("");
-    printf("up %u days %02u:%02u:%02u.%03u\n", s / 86400, s / 3600 % 24,
-           s / 60 % 60, s % 60, ms % 1000);
+    printf("up %u day%s %02u:%02u:%02u.%03u\n", s / 86400,
+           s / 86400 == 1 ? "" : "s", s / 3600 % 24, s / 60 % 60, s % 60,
+           ms % 1000);
     return 0;
 }
