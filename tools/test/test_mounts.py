@@ -255,7 +255,8 @@ def test_silent_servers_share_one_deadline(boot, workshop):
     machine.command("run sleep 0.1")
     for command, silent in (("mounts", " silent\n"),
                             ("run -p sync", "sync: input/output error\n"),
-                            ("run df", "df: /tmp/c: its server does not reply")):
+                            ("run df",
+                             "df: /tmp/c: its server does not reply")):
         began = uptime(machine)
         assert silent in machine.command(command)
         assert 5 <= uptime(machine) - began < 6

@@ -1,6 +1,6 @@
 /*
  * The lists of mounts (user/lib/mounts.h). A line of /proc/mounts: kind,
- * blanks, path; one of /proc/statfs has five figures before the path, or dashes.
+ * blanks, path; one of /proc/statfs: kind, five figures or dashes, path.
  */
 #include "user/lib/mounts.h"
 #include "user/lib/stdlib.h"

@@ -9,6 +9,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"
+#include "kernel/x86/io.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/tests/shell_test.h"
@@ -533,4 +534,57 @@ KTEST(shell_kmem, stress_and_verify)
 {
     KT_EQ(shell_test_run("stress 42 3000"), 0);
     KT_EQ(shell_test_run("verify kmem_slab"), 0);
+}
+
+/* ---- ^C ----------------------------------------------------------------- */
+
+#define KBC_DATA          0x60
+#define KBC_STATUS        0x64 /* read */
+#define KBC_COMMAND       0x64 /* written */
+#define KBC_STATUS_OUTPUT 0x01
+#define KBC_WRITE_OUTPUT  0xD2 /* the byte comes as if from the keyboard */
+#define SCAN_CTRL         0x1D
+#define SCAN_C            0x2E
+#define SCAN_RELEASE      0x80
+
+/* Presses and releases Ctrl and C. The handler has stored the ^C on return. */
+static void press_ctrl_c(void)
+{
+    static const uint8_t codes[] = {SCAN_CTRL, SCAN_C, SCAN_C | SCAN_RELEASE,
+                                    SCAN_CTRL | SCAN_RELEASE};
+
+    for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+        outb(KBC_COMMAND, KBC_WRITE_OUTPUT);
+        outb(KBC_DATA, codes[i]);
+        while (inb(KBC_STATUS) & KBC_STATUS_OUTPUT)
+            continue;
+    }
+    while (!console_interrupt_pending())
+        continue;
+}
+
+static size_t lines_said(void)
+{
+    size_t n = 0;
+
+    for (const char *s = shell_test_said; *s != '\0'; s++)
+        n += *s == '\n';
+    return n;
+}
+
+/* At most a sum follows the heading; without ^C there are rows. */
+KTEST(shell_kmem, ctrl_c_ends_a_long_report)
+{
+    static const char *const lines[] = {"kmastat", "verify", "slabs",
+                                        "walk free -n 20"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
+        press_ctrl_c();
+        shell_test_run(lines[i]);
+        KT_LE(lines_said(), 3);
+        KT_TRUE(strstr(shell_test_said, "^C\n") != NULL);
+        KT_EQ(shell_test_run(lines[i]), 0);
+        KT_GE(lines_said(), 4);
+        KT_TRUE(strstr(shell_test_said, "^C\n") == NULL);
+    }
 }
