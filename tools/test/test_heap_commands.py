@@ -344,7 +344,7 @@ def test_whatis_finds_references(shell, audited):
     text = shell.command(f"whatis -r {objects[2]:x}")
     assert f"0x{notes[objects[2]] + 8:08x} object 0x{notes[objects[2]]:08x} " \
         "of cache kmem_play, + 8" in text
-    assert re.search(r"^([2-9]|\d{2,}) words point to it:$", text, re.M)
+    assert re.search(r"^(1 word points|\d+ words point) to it:$", text, re.M)
     cache = records(shell, "walk -j alloc kmem_play_cache")[0]["addr"]
     assert re.search(r": play_caches\+0x0$",
                      shell.command(f"whatis -r {cache:x}"), re.M)
