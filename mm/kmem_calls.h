@@ -121,6 +121,8 @@ static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
 }
 
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode m);
+/* How many slabs a reap may take now. With cache_lock held. */
+uint32_t kmem_reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode);
 void kmem_reap_init(void);
 
 /* ---- kmem_stat.c: section 3.1 ------------------------------------------- */

@@ -25,8 +25,7 @@ static bool kmem_reaping; /* all caches; changes by atomic instructions */
 
 static uint32_t last_update_ms; /* modulo 2^32 */
 
-/* How many slabs a reap may take now. */
-static uint32_t reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
+uint32_t kmem_reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (mode == KMEM_REAP_ALL || kmem_ws_interval == 0)
@@ -44,7 +43,7 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode mode)
     struct kmem_slab *sp = NULL;
 
     mm_lock(&cp->cache_lock);
-    if (reapable(cp, mode) != 0) {
+    if (kmem_reapable(cp, mode) != 0) {
         sp = kmem_slab_prev(&cp->cache_null);
         if (cp->cache_freelist == sp)
             cp->cache_freelist = &cp->cache_null;
@@ -80,7 +79,7 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     }
     mm_lock(&cp->cache_lock);
     if (mode == KMEM_REAP_DRY) {
-        r.reap_slabs = reapable(cp, mode);
+        r.reap_slabs = kmem_reapable(cp, mode);
         r.reap_kept = cp->cache_free_slabs - r.reap_slabs;
     } else {
         cp->cache_reaps++;

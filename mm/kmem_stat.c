@@ -168,6 +168,7 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_mem = out->stat_slab_bytes + out->stat_hash_bytes;
     out->stat_ws_min = cp->cache_ws_min;
     out->stat_ws_limit = cp->cache_ws_limit;
+    out->stat_reapable = kmem_reapable(cp, KMEM_REAP_WS);
 }
 
 /* Brings the 64-bit counts up to date. Often enough: an update comes every

@@ -262,8 +262,9 @@ static void print_working_set(const struct kmem_cache_stat *st)
     char due[HEAP_CELL];
 
     kprintf("working set  T %zu (free slabs now) m %zu (fewest lately) "
-            "L %zu (reapable)\n",
-            st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit);
+            "L %zu (before); reapable %zu\n",
+            st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
+            st->stat_reapable);
     kprintf("             next update, L = m and m = T, in %s",
             heap_age(kmem_update_due(), due));
     if (kmem_ws_interval == KMEM_WS_INFINITE)

@@ -35,15 +35,15 @@ static const char *last_reap(const struct kmem_cache_stat *st,
     return heap_age(now - MIN(now, st->stat_last_reap_ms), buf);
 }
 
-static void print_row(const struct kmem_cache_stat *st, size_t reapable,
-                      size_t freed, size_t kept)
+static void print_row(const struct kmem_cache_stat *st, size_t freed,
+                      size_t kept)
 {
     char age[HEAP_CELL];
 
     heap_print_name(st->stat_name, HEAP_NAME);
     kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_free_slabs,
-            st->stat_ws_min, st->stat_ws_limit, reapable, last_reap(st, age),
-            freed, kept);
+            st->stat_ws_min, st->stat_ws_limit, st->stat_reapable,
+            last_reap(st, age), freed, kept);
 }
 
 /* ---- reap --------------------------------------------------------------- */
@@ -51,23 +51,19 @@ static void print_row(const struct kmem_cache_stat *st, size_t reapable,
 static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
                      bool always, struct reap_sum *sum)
 {
-    struct kmem_reap_result dry, real;
+    struct kmem_reap_result r;
     struct kmem_cache_stat st;
 
     kmem_cache_stat(cp, &st);
     if (st.stat_free_slabs == 0 && st.stat_trapped == 0 && !always)
         return;
-    kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
-    real = dry;
-    if (mode != KMEM_REAP_DRY)
-        kmem_cache_reap(cp, mode, &real);
+    kmem_cache_reap(cp, mode, &r);
     sum->rs_rows++;
-    sum->rs_all.reap_slabs += real.reap_slabs;
-    sum->rs_all.reap_pages += real.reap_pages;
-    sum->rs_all.reap_objects += real.reap_objects;
-    sum->rs_all.reap_kept += real.reap_kept;
-    print_row(&st, mode == KMEM_REAP_ALL ? st.stat_free_slabs : dry.reap_slabs,
-              mode == KMEM_REAP_DRY ? 0 : real.reap_slabs, real.reap_kept);
+    sum->rs_all.reap_slabs += r.reap_slabs;
+    sum->rs_all.reap_pages += r.reap_pages;
+    sum->rs_all.reap_objects += r.reap_objects;
+    sum->rs_all.reap_kept += r.reap_kept;
+    print_row(&st, mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
 }
 
 /* The allocator's own caches last: a reaped slab of another cache frees objects
@@ -197,21 +193,17 @@ static int set_interval(const char *word)
     return 0;
 }
 
-static void show_ws(struct kmem_cache *cp, const struct kmem_cache_stat *st)
+static void show_ws(const struct kmem_cache_stat *st)
 {
-    struct kmem_reap_result dry;
-
-    kmem_cache_reap(cp, KMEM_REAP_DRY, &dry);
     if (!shell_option('j')) {
-        print_row(st, dry.reap_slabs, st->stat_last_reap_freed,
-                  st->stat_last_reap_kept);
+        print_row(st, st->stat_last_reap_freed, st->stat_last_reap_kept);
         return;
     }
     heap_json_name(st);
     kprintf(",\"T\":%zu,\"m\":%zu,\"L\":%zu,\"reapable\":%zu,\"reaps\":%llu,"
             "\"last_reap_ms\":%llu,\"freed\":%zu,\"kept\":%zu}\n",
             st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
-            dry.reap_slabs, st->stat_reaps, st->stat_last_reap_ms,
+            st->stat_reapable, st->stat_reaps, st->stat_last_reap_ms,
             st->stat_last_reap_freed, st->stat_last_reap_kept);
 }
 
@@ -237,7 +229,7 @@ static int cmd_ws(char **argv)
         print_head();
     heap_each (cp, only, &st)
         if (json || only || has_ws(&st)) {
-            show_ws(cp, &st);
+            show_ws(&st);
             rows++;
         }
     if (rows == 0 && !shell_interrupted())

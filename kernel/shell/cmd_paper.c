@@ -175,7 +175,7 @@ static int cmd_explain(char **argv)
         {"full", st.stat_full_slabs, ""},
         {"partial", st.stat_partial_slabs, ""},
         {"free", st.stat_free_slabs, ""},
-        {"reapable", MIN(st.stat_ws_limit, st.stat_ws_min), ""},
+        {"reapable", st.stat_reapable, ""},
     };
     struct value values[ARRAY_SIZE(counts) + 3] = {
         {"name", ""}, {"modes", ""}, {"first", ""}};

@@ -159,7 +159,8 @@ def print_counters(c):
         print(f"hash         {c.hash_size} buckets, longest chain "
               f"{max(map(len, c.chains))}, {c.hash_rescales} rescales")
     print(f"working set  T {c.free_slabs} (free slabs now) m {c.ws_min} "
-          f"(fewest lately) L {c.ws_limit} (reapable)")
+          f"(fewest lately) L {c.ws_limit} (before); "
+          f"reapable {min(c.ws_limit, c.ws_min)}")
 
 
 class CacheInFull(Command):
