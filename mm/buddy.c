@@ -131,17 +131,18 @@ bool buddy_pressure(void)
  * call: another task may have freed a block. */
 static __attribute__((noinline)) struct page *alloc_slow(unsigned order)
 {
+    bool more = order <= BUDDY_MAX_ORDER;
     struct page *p;
 
-    for (bool more = order <= BUDDY_MAX_ORDER;; more = buddy_pressure()) {
-        mm_lock(&buddy_zone.zone_lock);
-        p = block_take_any(order);
-        if (p == NULL && !more)
-            buddy_zone.zone_failures++;
-        mm_unlock(&buddy_zone.zone_lock);
-        if (p != NULL || !more)
-            return p;
-    }
+again:
+    mm_lock(&buddy_zone.zone_lock);
+    p = block_take_any(order);
+    buddy_zone.zone_failures += p == NULL && !more;
+    mm_unlock(&buddy_zone.zone_lock);
+    if (p != NULL || !more)
+        return p;
+    more = buddy_pressure();
+    goto again;
 }
 
 struct page *buddy_alloc(unsigned order)

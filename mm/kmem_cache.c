@@ -343,7 +343,8 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 
 /* NULL, or the error in the arguments of kmem_cache_create. */
 static const char *create_error(const char *name, size_t size, size_t align,
-                                bool constructed)
+                                bool constructed,
+                                const struct kmem_supplier *supplier)
 {
     size_t n = 0;
 
@@ -372,6 +373,9 @@ static const char *create_error(const char *name, size_t size, size_t align,
         return "the allocator is not up yet";
     if (kmem_state == KMEM_PARTIAL && kmem_is_large(size, align, constructed))
         return "large objects cannot be cached yet";
+    if (supplier != NULL &&
+        (supplier->getpages == NULL || supplier->freepages == NULL))
+        return "the page supplier lacks a function";
     return NULL;
 }
 
@@ -434,31 +438,34 @@ struct kmem_cache *kmem_cache_create_from(const char *name, size_t size,
                                           const struct kmem_supplier *supplier)
 {
     const char *error =
-        create_error(name, size, align, ctor != NULL || dtor != NULL);
-    struct kmem_cache *cp = NULL;
+        create_error(name, size, align, ctor != NULL || dtor != NULL, supplier);
+    struct kmem_cache *cp;
 
-    if (error == NULL && supplier != NULL &&
-        (supplier->getpages == NULL || supplier->freepages == NULL))
-        error = "the page supplier lacks a function";
-    if (error == NULL &&
-        (cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP)) == NULL)
-        error = "no memory";
-    if (error == NULL) {
-        kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
-        kmem_transfer_begin();
-        if (cp->cache_flags & KMF_HASH)
-            kmem_hash_install(cp, kmem_hash_table(cp, KMEM_HASH_INITIAL));
-        error = (cp->cache_flags & KMF_HASH) != 0 && cp->cache_hash == NULL
-                    ? "no memory"
-                    : publish(cp);
-        if (error != NULL)
-            discard(cp);
-        kmem_transfer_end();
+    if (error != NULL)
+        goto refuse;
+    error = "no memory";
+    cp = kmem_cache_alloc(&kmem_cache_cache, KM_NOSLEEP);
+    if (cp == NULL)
+        goto refuse;
+    kmem_cache_setup(cp, name, size, align, ctor, dtor, supplier);
+    kmem_transfer_begin();
+    if (cp->cache_flags & KMF_HASH) {
+        kmem_hash_install(cp, kmem_hash_table(cp, KMEM_HASH_INITIAL));
+        if (cp->cache_hash == NULL)
+            goto discard;
     }
-    if (MM_MAGAZINES && error == NULL)
+    error = publish(cp);
+    if (error != NULL)
+        goto discard;
+    kmem_transfer_end();
+    if (MM_MAGAZINES)
         kmem_mag_decide(cp);
-    if (error == NULL)
-        return cp;
+    return cp;
+
+discard:
+    discard(cp);
+    kmem_transfer_end();
+refuse:
     mm_print("kmem_cache_create: %s: %s\n", name == NULL ? "?" : name, error);
     return NULL;
 }
@@ -479,20 +486,32 @@ static int retire(struct kmem_cache *cp)
     int error = -KMEM_EINVAL;
 
     mm_lock(&kmem_list_lock);
-    if (kmem_list_find(NULL, cp) != NULL) {
-        mm_lock(&cp->cache_lock);
-        error = cp->cache_kind != KMEM_KIND_NAMED ? -KMEM_EPERM
-                : kmem_inuse(cp) != 0             ? -KMEM_EBUSY
-                : kmem_holds(cp) != 0             ? -KMEM_EAGAIN
-                                                  : 0;
-        if (error == 0) {
-            cp->cache_flags |= KMF_DESTROYED;
-            list_remove(&cp->cache_link);
-        }
-        mm_unlock(&cp->cache_lock);
-    }
+    if (kmem_list_find(NULL, cp) == NULL)
+        goto unlock_list;
+    mm_lock(&cp->cache_lock);
+    error = -KMEM_EPERM;
+    if (cp->cache_kind != KMEM_KIND_NAMED)
+        goto unlock;
+    error = -KMEM_EBUSY;
+    if (kmem_inuse(cp) != 0)
+        goto unlock;
+    error = -KMEM_EAGAIN;
+    if (kmem_holds(cp) != 0)
+        goto unlock;
+    error = 0;
+    cp->cache_flags |= KMF_DESTROYED;
+    list_remove(&cp->cache_link);
+unlock:
+    mm_unlock(&cp->cache_lock);
+unlock_list:
     mm_unlock(&kmem_list_lock);
     return error;
+}
+
+/* Lets a holder of the cache end. False: it cannot while the caller runs. */
+static bool let_holder_end(struct kmem_cache *cp)
+{
+    return (MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task();
 }
 
 int kmem_cache_destroy(struct kmem_cache *cp)
@@ -500,22 +519,21 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     struct kmem_slab *sp;
     int error;
 
+    kmem_transfer_begin();
     do {
         if (MM_MAGAZINES)
             kmem_mag_empty(cp); /* objects in them are not allocated */
-        kmem_transfer_begin();
         error = retire(cp);
-        while (error == 0 &&
-               (sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
-            list_remove(&sp->slab_link);
-            kmem_slab_destroy(cp, sp);
-        }
-        if (error == 0)
-            discard(cp);
-        kmem_transfer_end();
-    } while (
-        error == -KMEM_EAGAIN &&
-        ((MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task()));
+    } while (error == -KMEM_EAGAIN && let_holder_end(cp));
+    if (error != 0)
+        goto out;
+    while ((sp = kmem_slab_next(&cp->cache_null)) != &cp->cache_null) {
+        list_remove(&sp->slab_link);
+        kmem_slab_destroy(cp, sp);
+    }
+    discard(cp);
+out:
+    kmem_transfer_end();
     if (error != 0)
         kmem_report_refusal(cp, error);
     return error;

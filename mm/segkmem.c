@@ -36,21 +36,26 @@ static void mark(struct page *p, size_t pages, enum page_state use, void *owner)
 
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
-    bool charged = !(MM_DEBUG && kmem_page_fails()) && mm_charge(pages);
-    struct page *p = !charged     ? NULL
-                     : pages == 1 ? buddy_alloc(0)
-                                  : buddy_alloc_run(pages);
+    struct page *p;
 
+    if ((MM_DEBUG && kmem_page_fails()) || !mm_charge(pages))
+        goto failed;
+    p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
+    if (unlikely(p == NULL))
+        goto refund;
     mm_lock(&segkmem.lock);
-    if (likely(p != NULL)) {
-        segkmem.stat.stat_gets++;
-        mark(p, pages, use, owner);
-    } else {
-        segkmem.stat.stat_failures++;
-        mm_refund(charged ? pages : 0);
-    }
+    segkmem.stat.stat_gets++;
+    mark(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
-    return p == NULL ? NULL : page_to_virt(p);
+    return page_to_virt(p);
+
+refund:
+    mm_refund(pages);
+failed:
+    mm_lock(&segkmem.lock);
+    segkmem.stat.stat_failures++;
+    mm_unlock(&segkmem.lock);
+    return NULL;
 }
 
 /* Panics if a page of the run is not segkmem's, or they differ in use. */

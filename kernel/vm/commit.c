@@ -31,21 +31,23 @@ void commit_init(void)
  * that leaves `share` available, after the kernel has reclaimed what it can. */
 static bool charge(size_t pages, size_t share, size_t *part, struct commit *c)
 {
-    for (bool more = true;; more = buddy_pressure()) {
-        bool fits;
+    bool more = true;
+    bool fits;
 
-        spin_lock(&account.lock);
-        fits = account.stat.stat_available >= pages + share;
-        if (fits) {
-            account.stat.stat_available -= pages;
-            *part += pages;
-            if (c != NULL)
-                c->commit_pages += pages;
-        }
-        spin_unlock(&account.lock);
-        if (fits || !more)
-            return fits;
+again:
+    spin_lock(&account.lock);
+    fits = account.stat.stat_available >= pages + share;
+    if (fits) {
+        account.stat.stat_available -= pages;
+        *part += pages;
+        if (c != NULL)
+            c->commit_pages += pages;
     }
+    spin_unlock(&account.lock);
+    if (fits || !more)
+        return fits;
+    more = buddy_pressure();
+    goto again;
 }
 
 static void refund(size_t pages, size_t *part)

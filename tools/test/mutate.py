@@ -429,6 +429,8 @@ class Source:
             while self.tokens[i].text != ":":
                 i += 1
             return i + 1
+        if self.tokens[i + 1].text == ":":    # a label
+            return i + 2
         while self.tokens[i].text != ";":
             i = self.tokens[i].pair if self.tokens[i].text in OPEN else i
             i += 1
