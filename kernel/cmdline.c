@@ -11,7 +11,7 @@
 #include "kernel/cmdline.h"
 #include "drivers/console.h"
 #include "kernel/lib/hook.h"
-#include "kernel/lib/near.h"
+#include "kernel/lib/edit_distance.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem_stat.h"
@@ -79,11 +79,11 @@ static struct kmem_cache *nearest_cache(const char *name)
 {
     struct kmem_cache_stat st;
 
-    for (unsigned edits = 1; edits <= near_edits(name); edits++)
+    for (unsigned edits = 1; edits <= edit_distance_most(name); edits++)
         for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
              cp = kmem_cache_next(cp)) {
             kmem_cache_stat(cp, &st);
-            if (near_is(name, st.stat_name, edits))
+            if (edit_distance_within(name, st.stat_name, edits))
                 return cp;
         }
     return NULL;

@@ -19,7 +19,7 @@
 #include "kernel/task/task.h"
 #include "kernel/x86/acpi.h"
 #include "kernel/x86/apic.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/mp.h"
 #include "kernel/x86/paging.h"
@@ -32,7 +32,7 @@
 #define LATE_MS  100  /* it does not answer at all */
 
 /* An object of the cache "cpu". */
-struct further {
+struct ap {
     struct cpu cpu;
     struct segments segments;
     struct tss tss;
@@ -70,7 +70,7 @@ static void join(struct cpu *cpu)
 /* The first code of a processor in the kernel: its idle task. */
 static void begin(void *arg)
 {
-    struct further *f = arg;
+    struct ap *f = arg;
 
     write_cr3(paging_kernel_cr3());
     gdt_load(&f->cpu);
@@ -96,28 +96,29 @@ static void wait_us(const struct cpu *cpu, uint32_t us)
 }
 
 /* False: it does not answer. */
-static bool start(struct further *f)
+static bool start(struct ap *f)
 {
     struct cpu *cpu = &f->cpu;
     vaddr_t top = cpu->cpu_task->task_stack_top;
 
-    mp_reset(cpu->cpu_apic);
+    mp_send_init(cpu->cpu_apic);
     gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
-    mp_place(switch_prepare(top - sizeof(struct trapframe), begin, cpu));
+    mp_install_trampoline(
+        switch_prepare(top - sizeof(struct trapframe), begin, cpu));
     sched_sleep_ms(RESET_MS);
-    mp_launch(cpu->cpu_apic);
+    mp_send_startup(cpu->cpu_apic);
     wait_us(cpu, SOON_US);
     if (!is_online(cpu))
-        mp_launch(cpu->cpu_apic);
+        mp_send_startup(cpu->cpu_apic);
     for (int ms = 0; ms < LATE_MS && !is_online(cpu); ms += RESET_MS)
         sched_sleep_ms(RESET_MS);
     if (!is_online(cpu))
-        mp_reset(cpu->cpu_apic); /* nor may it answer later */
-    mp_unplace();
+        mp_send_init(cpu->cpu_apic); /* nor may it answer later */
+    mp_remove_trampoline();
     return is_online(cpu);
 }
 
-static void discard(struct further *f)
+static void discard(struct ap *f)
 {
     if (f == NULL)
         return;
@@ -129,9 +130,9 @@ static void discard(struct further *f)
 }
 
 /* NULL: no memory. */
-static struct further *make(uint8_t apic, unsigned number)
+static struct ap *make(uint8_t apic, unsigned number)
 {
-    struct further *f = kmem_cache_alloc(cpu_cache, KM_NOSLEEP);
+    struct ap *f = kmem_cache_alloc(cpu_cache, KM_NOSLEEP);
 
     if (f == NULL)
         return NULL;
@@ -153,7 +154,7 @@ static struct further *make(uint8_t apic, unsigned number)
 
 bool cpus_add(uint8_t apic)
 {
-    struct further *f;
+    struct ap *f;
     unsigned number = 0;
 
     while (number < CPUS_MAX && cpu_online[number] != NULL)
@@ -183,9 +184,9 @@ static void start_all(const void *arg UNUSED)
 
     if (cpu_limit == 1 || timer_interrupts() == 0)
         return;
-    cpu_cache = cache_create("cpu", sizeof(struct further), 64, NULL, NULL);
+    cpu_cache = cache_create("cpu", sizeof(struct ap), 64, NULL, NULL);
     apic_on();
-    call_init();
+    ipi_init();
     cpu_boot.cpu_apic = apic_id();
     for (unsigned i = 0; i < listed && n < cpu_limit; i++)
         if (acpi.acpi_id[i] != cpu_boot.cpu_apic)
@@ -233,7 +234,7 @@ bool cpus_run(struct cpu *cpu, void (*fn)(void))
 void mm_call_all(void (*fn)(void *arg), void *arg)
 {
     if (read_eflags() & EFLAGS_IF)
-        call_all(fn, arg);
+        ipi_call_all(fn, arg);
     else
         fn(arg);
 }
@@ -299,7 +300,7 @@ static void stop(const void *arg UNUSED)
         mp_stop();
 }
 
-HOOK(HOOK_ALONE, stop);
+HOOK(HOOK_STOP_CPUS, stop);
 
 static void report(const void *arg UNUSED)
 {

@@ -120,7 +120,7 @@ void kmain(uint32_t magic, paddr_t info_addr)
     memmap_init(info);
     commit_init();
     hooks_run(HOOK_FRAMES, NULL);
-    hooks_run(HOOK_PAGES, NULL);
+    hooks_run(HOOK_FRAMES_TEST, NULL);
     kmem_init();
     kmem_verify_every(cmdline_verify());
     kmem_handles_keep(cmdline_debugs());

@@ -11,7 +11,7 @@
 #include "kernel/mm_platform.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/leak.h"
 #include "mm/debug/platform.h"
@@ -169,12 +169,12 @@ static uint32_t others_flags;
 
 void mm_stop_others(void)
 {
-    others_flags = call_stop_others();
+    others_flags = ipi_stop_others();
 }
 
 void mm_resume_others(void)
 {
-    call_resume_others(others_flags);
+    ipi_resume_others(others_flags);
 }
 
 /* A task that another processor runs has left task_esp. */

@@ -109,7 +109,7 @@ static void begin(void)
     irq_disable();
     claim();
     if (depth == 0)
-        hooks_run(HOOK_ALONE, NULL);
+        hooks_run(HOOK_STOP_CPUS, NULL);
     depth++; /* from now on spin_wait breaks locks: others must not do so */
     cpu_self()->cpu_locks = 0;
     console_panic_mode();

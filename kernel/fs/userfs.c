@@ -111,16 +111,17 @@ static int wait_for_successor(struct userfs *u)
     return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* *port: the live port of server number `servers` (0: any), and a reference. */
-static int get_port(struct userfs *u, uint32_t servers, struct port **port)
+/* *port: the port of the live server, with a reference. USERFS_STALE unless it
+ * is of that generation (0: any). */
+static int get_port(struct userfs *u, uint32_t generation, struct port **port)
 {
     int error = 0;
 
     spin_lock(&sched_lock);
     while (error == 0 && u->userfs_port->port_holders == 0)
         error = wait_for_successor(u);
-    if (error == 0 && servers != 0 && servers != u->userfs_servers)
-        error = USERFS_ANOTHER;
+    if (error == 0 && generation != 0 && generation != u->userfs_generation)
+        error = USERFS_STALE;
     *port = u->userfs_port;
     if (error == 0)
         object_get(&(*port)->port_object);
@@ -132,7 +133,7 @@ static int get_port(struct userfs *u, uint32_t servers, struct port **port)
 static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
 {
     struct port *port;
-    int error = get_port(u, c->request_servers, &port);
+    int error = get_port(u, c->request_generation, &port);
 
     if (error != 0)
         return error;
@@ -151,7 +152,7 @@ bool userfs_release(struct userfs *u, struct inode *inode)
     spin_lock(&sched_lock);
     listed = u->userfs_fs.fs_covers != NULL &&
              u->userfs_port->port_holders != 0 &&
-             userfs_mark(inode) >> 1 == u->userfs_servers;
+             userfs_generation(inode) == u->userfs_generation;
     if (listed)
         list_insert_before(&u->userfs_released, &inode->inode_lru_link);
     spin_unlock(&sched_lock);
@@ -181,12 +182,12 @@ static bool send_release(struct userfs *u, const struct inode *inode)
 {
     struct userfs_request c = {
         .request_words = {FS_RELEASE, inode->inode_number},
-        .request_servers = userfs_mark(inode) >> 1,
+        .request_generation = userfs_generation(inode),
     };
     bool received = false;
     int error = ask_once(u, &c, &received);
 
-    return received || error == -EPIPE || error == USERFS_ANOTHER;
+    return received || error == -EPIPE || error == USERFS_STALE;
 }
 
 /* A kernel task leaves them to others: each may take KERNEL_PATIENCE_MS. */
@@ -224,7 +225,7 @@ int32_t userfs_call(struct userfs *u, struct userfs_request *c)
         error = ask_once(u, c, &received);
         again = !received || (!c->request_once && ++c->request_tries < TRIES);
     } while (error == -EPIPE && again && u->userfs_fs.fs_covers != NULL);
-    if (error == 0 || error == USERFS_ANOTHER)
+    if (error == 0 || error == USERFS_STALE)
         return error == 0 ? result_of(c) : error;
     return error == -EPIPE ? -EIO : failure(error);
 }
@@ -281,7 +282,7 @@ static struct userfs *create(struct port *port, const struct fs_stat *st)
     u->userfs_fs.fs_root = st->fs_root;
     u->userfs_port = (struct port *)object_get(&port->port_object);
     u->userfs_lost_ms = 0;
-    u->userfs_servers = 1;
+    u->userfs_generation = 1;
     u->userfs_requests = 1;
     memcpy(u->userfs_kind, st->fs_kind, sizeof(u->userfs_kind));
     return u;
@@ -323,7 +324,7 @@ static int take_over(struct userfs *u, struct port *port,
     spin_lock(&sched_lock);
     u->userfs_port = (struct port *)object_get(&port->port_object);
     u->userfs_lost_ms = 0;
-    u->userfs_servers++;
+    u->userfs_generation++;
     u->userfs_changing = false;
     spin_unlock(&sched_lock);
     wait_queue_wake_all(&u->userfs_waiting);
@@ -414,7 +415,7 @@ bool userfs_snapshot(struct fs *fs, struct userfs_stat *out)
     out->stat_lives = u->userfs_port->port_holders != 0;
     out->stat_server = u->userfs_port->port_server;
     out->stat_port = u->userfs_port->port_number;
-    out->stat_servers = u->userfs_servers;
+    out->stat_servers = u->userfs_generation;
     out->stat_requests = u->userfs_requests;
     server = task_find(out->stat_server);
     if (server != NULL)

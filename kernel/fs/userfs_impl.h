@@ -10,8 +10,8 @@ struct userfs {
     /* Guarded by sched_lock: */
     struct port *userfs_port;         /* with a reference */
     struct wait_queue userfs_waiting; /* tasks waiting for a new server */
-    uint64_t userfs_lost_ms; /* when the port was found dead; 0: it lives */
-    uint32_t userfs_servers; /* servers so far */
+    uint64_t userfs_lost_ms;    /* when the port was found dead; 0: it lives */
+    uint32_t userfs_generation; /* servers so far: the number of this one */
     uint32_t userfs_requests;
     bool userfs_changing;        /* another port is taking over */
     struct list userfs_released; /* inodes whose files are no longer in use:
@@ -24,27 +24,30 @@ static inline struct userfs *userfs_of(const struct fs *fs)
     return (struct userfs *)fs;
 }
 
-/* The server, as userfs_servers counts, that an inode was last read from; and
- * whether it has changed since in a way that replies do not report. */
-static inline uint32_t userfs_mark(const struct inode *inode)
+/* The userfs_generation that an inode was last read from; and whether the inode
+ * has changed since in a way that replies do not report. */
+static inline uint32_t userfs_generation(const struct inode *inode)
 {
-    return (uint32_t)(uintptr_t)inode->inode_data;
+    return (uint32_t)(uintptr_t)inode->inode_data >> 1;
 }
 
-#define USERFS_CHANGED 1u /* the other bits: userfs_servers, shifted */
+static inline bool userfs_changed(const struct inode *inode)
+{
+    return ((uintptr_t)inode->inode_data & 1) != 0;
+}
 
 /* A request and its reply. */
 struct userfs_request {
     uint32_t request_words[4]; /* tag and words; then the reply's */
     struct ipc_buffer request_buffer;
     bool request_once; /* must not be repeated if the server dies during it */
-    uint32_t request_servers; /* the only userfs_servers it is for; 0: any */
-    unsigned request_tries;   /* servers that died during it */
+    uint32_t request_generation; /* of the only server it is for; 0: any */
+    unsigned request_tries;      /* servers that died during it */
 };
 
 /* Another result of userfs_call: there is a new server, which may not know the
  * file of the request. The request is unchanged. */
-#define USERFS_ANOTHER INT32_MIN
+#define USERFS_STALE INT32_MIN
 
 /* Sends a request and waits for the reply. Returns the server's result, 0 or
  * more, or an error of the server or the kernel. While the server is dead,

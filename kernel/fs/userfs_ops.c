@@ -22,14 +22,14 @@ static struct userfs *userfs(const struct inode *inode)
     return userfs_of(inode->inode_fs);
 }
 
-static void set_mark(struct inode *inode, uint32_t mark)
+static void set_read(struct inode *inode, uint32_t generation, bool changed)
 {
-    inode->inode_data = (void *)(uintptr_t)mark;
+    inode->inode_data = (void *)(uintptr_t)(generation << 1 | changed);
 }
 
 static void changed(struct inode *inode)
 {
-    set_mark(inode, userfs_mark(inode) | USERFS_CHANGED);
+    set_read(inode, userfs_generation(inode), true);
 }
 
 /* Reads a file's attributes: 0, or -EIO if the reply is invalid. */
@@ -50,20 +50,20 @@ static int read_attr(const struct inode *inode, struct fs_attr *attr)
     return 0;
 }
 
-/* Stores what may change, as replied by server number `servers`. */
+/* Stores what may change, as the server of that generation replied. */
 static void take_attr(struct inode *inode, const struct fs_attr *attr,
-                      uint32_t servers)
+                      uint32_t generation)
 {
     inode->inode_nlink = attr->attr_nlink;
     inode->inode_size = attr->attr_size;
     if (inode->inode_type != FILE_DEVICE)
         inode->inode_blocks = attr->attr_blocks;
-    set_mark(inode, servers << 1);
+    set_read(inode, generation, false);
 }
 
 static int userfs_read_inode(struct inode *inode)
 {
-    uint32_t servers = userfs(inode)->userfs_servers;
+    uint32_t generation = userfs(inode)->userfs_generation;
     struct fs_attr attr;
     int error = read_attr(inode, &attr);
 
@@ -77,14 +77,14 @@ static int userfs_read_inode(struct inode *inode)
     inode->inode_type = (uint8_t)attr.attr_type;
     if (inode->inode_type == FILE_DEVICE)
         inode->inode_device = attr.attr_device;
-    take_attr(inode, &attr, servers);
+    take_attr(inode, &attr, generation);
     return 0;
 }
 
 /* Reads a known inode again: 0 if it is still the same file. */
 static int read_again(struct inode *inode)
 {
-    uint32_t servers = userfs(inode)->userfs_servers;
+    uint32_t generation = userfs(inode)->userfs_generation;
     struct fs_attr attr;
     int error = read_attr(inode, &attr);
 
@@ -93,7 +93,7 @@ static int read_again(struct inode *inode)
     if (attr.attr_type != inode->inode_type ||
         (attr.attr_nlink == 0) != (inode->inode_nlink == 0))
         return -EIO;
-    take_attr(inode, &attr, servers);
+    take_attr(inode, &attr, generation);
     return 0;
 }
 
@@ -102,7 +102,7 @@ static int usable(struct inode *inode)
 {
     if (inode->inode_state == INODE_GONE || inode->inode_fs->fs_ended)
         return -EIO;
-    if (likely(userfs_mark(inode) >> 1 == userfs(inode)->userfs_servers))
+    if (likely(userfs_generation(inode) == userfs(inode)->userfs_generation))
         return 0;
     return read_again(inode);
 }
@@ -114,10 +114,10 @@ static int32_t ask(struct inode *inode, struct userfs_request *c)
 
     do {
         result = usable(inode);
-        c->request_servers = userfs_mark(inode) >> 1;
+        c->request_generation = userfs_generation(inode);
         if (result == 0)
             result = userfs_call(userfs(inode), c);
-    } while (result == USERFS_ANOTHER);
+    } while (result == USERFS_STALE);
     return result;
 }
 
@@ -125,7 +125,7 @@ static int userfs_refresh(struct inode *inode)
 {
     int error = usable(inode);
 
-    if (error == 0 && (userfs_mark(inode) & USERFS_CHANGED) != 0)
+    if (error == 0 && userfs_changed(inode))
         error = read_again(inode);
     return error;
 }

@@ -84,11 +84,11 @@ static bool is_as_before(const struct sight *s)
 }
 
 /* Releases sched_lock for a moment. False: the task is no longer as before. */
-static bool let_in(const struct task *t)
+static bool lock_break(const struct task *t)
 {
     struct sight sight = look_at(t);
 
-    sched_let_in();
+    sched_lock_break();
     return is_as_before(&sight);
 }
 
@@ -104,11 +104,11 @@ static bool count_handles(const struct task *t)
 
         if (h->handle_object != NULL && (h->handle_flags & HANDLE_RECEIVE))
             container_of(h->handle_object, struct port, port_object)
-                ->port_found++;
-        if (i % HANDLES == HANDLES - 1 && !let_in(t))
+                ->port_holders_found++;
+        if (i % HANDLES == HANDLES - 1 && !lock_break(t))
             return false;
     }
-    return let_in(t);
+    return lock_break(t);
 }
 
 enum pass {
@@ -143,11 +143,11 @@ static bool follow(struct task *first, enum pass pass, uint32_t *members)
             return false;
         *members = add_member(*members, t);
         if (queued && pass == PASS_RESET)
-            port->port_found = 0;
+            port->port_holders_found = 0;
         if ((pass == PASS_COUNT && !count_handles(t)) ||
             (queued && pass == PASS_COMPARE &&
-             port->port_found != port->port_holders) ||
-            (n % STEP == STEP - 1 && !let_in(t)))
+             port->port_holders_found != port->port_holders) ||
+            (n % STEP == STEP - 1 && !lock_break(t)))
             return false;
         t = t == first ? server_of(port) : waits_for(t);
         if (t == NULL || t == first)
@@ -204,10 +204,10 @@ static bool search_callers(const struct port *port)
 
     if (t == NULL)
         list_for_each (l, &port->port_callers)
-            if (refuse(ipc_task(l)) || !let_in(ipc_task(l)))
+            if (refuse(ipc_task(l)) || !lock_break(ipc_task(l)))
                 return false;
     for (unsigned n = 1; t != NULL && n <= CHAIN_MAX; n++) {
-        if (n % STEP == 0 && !let_in(t))
+        if (n % STEP == 0 && !lock_break(t))
             return false;
         if (t->task_ipc.ipc_state == IPC_QUEUED &&
             t->task_ipc.ipc_port == port) {

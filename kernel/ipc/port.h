@@ -47,7 +47,7 @@ struct port {
     uint32_t port_calls;          /* calls received so far */
     uint32_t port_number;         /* for people, to tell ports apart */
     uint32_t port_alarm_bits;     /* notified at port_alarm; 0: no alarm */
-    uint32_t port_found;          /* for detection of deadlocks */
+    uint32_t port_holders_found;  /* for detection of deadlocks */
     struct timeout port_alarm;
     struct list port_all_link; /* in the list of ports, by number */
 };

@@ -12,14 +12,14 @@
 #include "kernel/lib/types.h"
 
 enum hook_step {
-    HOOK_EARLY,   /* options are read, no memory map yet; arg: the boot loader's
+    HOOK_EARLY,  /* options are read, no memory map yet; arg: the boot loader's
                     struct multiboot_info */
-    HOOK_FRAMES,  /* page frames are managed; HOOK_PAGES follows at once */
-    HOOK_PAGES,   /* the same moment, after the hooks of HOOK_FRAMES */
-    HOOK_UP,      /* everything works; the shell comes next */
-    HOOK_PROMPT,  /* boot is measured; commands come next */
-    HOOK_TICK,    /* each step of the clock, in its interrupt */
-    HOOK_ALONE,   /* a panic begins; other processors still run */
+    HOOK_FRAMES, /* page frames are managed */
+    HOOK_FRAMES_TEST, /* the same moment, for tests: after all HOOK_FRAMES */
+    HOOK_UP,          /* everything works; the shell comes next */
+    HOOK_PROMPT,      /* boot is measured; commands come next */
+    HOOK_TICK,        /* each step of the clock, in its interrupt */
+    HOOK_STOP_CPUS,   /* a panic begins; other processors still run */
     HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */
     HOOK_REPORT,  /* the panic's place is printed */
     HOOK_STOPPED, /* the panic is reported */

@@ -13,7 +13,7 @@
 #include "drivers/debugcon.h"
 #include "drivers/pit.h"
 #include "kernel/lib/hook.h"
-#include "kernel/lib/near.h"
+#include "kernel/lib/edit_distance.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -117,11 +117,11 @@ SHELL_WORDS(COMMAND, offer_commands);
  * it, or the nearest. */
 static const struct shell_command *nearest(const char *name)
 {
-    for (unsigned edits = 0; edits <= near_edits(name); edits++)
+    for (unsigned edits = 0; edits <= edit_distance_most(name); edits++)
         for (const struct shell_command *c = __start_shell_commands;
              c < __stop_shell_commands; c++)
             if (edits == 0 ? strncmp(c->command_name, name, strlen(name)) == 0
-                           : near_is(name, c->command_name, edits))
+                           : edit_distance_within(name, c->command_name, edits))
                 return c;
     return NULL;
 }

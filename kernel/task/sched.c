@@ -15,7 +15,7 @@
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/task/grant.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/switch.h"
 
@@ -47,7 +47,7 @@ static void resched(struct cpu *cpu)
 {
     cpu->cpu_task->task_pending |= PENDING_RESCHED;
     if (cpu != cpu_self())
-        call_resched(cpu);
+        ipi_resched(cpu);
 }
 
 /* A processor for a task that is ready: the one whose task has the lowest
@@ -358,7 +358,7 @@ void sched_tick(void)
     }
     spin_unlock(&sched_lock);
     while (CPU_SEVERAL && n > 0)
-        call_resched(late[--n]);
+        ipi_resched(late[--n]);
     /* This processor holds no lock now. In a counted run `pause` passes the
      * turn to those that have waited for one. */
     if (cpu_count > 1)

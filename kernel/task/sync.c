@@ -96,7 +96,7 @@ static void wake_all_locked(struct wait_queue *q)
     list_splice(&q->wait_tasks, &woken.wait_tasks);
     while (!list_empty(&woken.wait_tasks)) {
         wait_queue_wake_locked(&woken);
-        sched_let_in();
+        sched_lock_break();
     }
 }
 

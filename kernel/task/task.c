@@ -15,7 +15,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/session.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/switch.h"
@@ -171,7 +171,7 @@ pid_t task_start(struct task *t)
 
     spin_lock(&sched_lock);
     while (!enter(t, task_self()))
-        sched_let_in();
+        sched_lock_break();
     inherit_kill(t, task_self());
     pid = t->task_pid;
     sched_wake(t, 0);
@@ -240,7 +240,7 @@ static void orphan_children(struct task *self)
         reparent(
             list_entry(self->task_children.next, struct task, task_sibling),
             new_parent(self));
-        sched_let_in();
+        sched_lock_break();
     }
 }
 
@@ -316,7 +316,7 @@ static bool kill(struct task *t, int signal)
     if (t->task_state == TASK_BLOCKED && t->task_interruptible)
         sched_wake(t, -EINTR);
     else if (t->task_state == TASK_RUNNING && t != task_self())
-        call_resched(cpu_of(t)); /* it returns to ring 3 by way of its end */
+        ipi_resched(cpu_of(t)); /* it returns to ring 3 by way of its end */
     return true;
 }
 

@@ -132,7 +132,7 @@ struct task {
 extern struct spinlock sched_lock;
 
 /* Releases sched_lock for a moment, so that no work in it takes long. */
-static inline void sched_let_in(void)
+static inline void sched_lock_break(void)
 {
     spin_unlock(&sched_lock);
     spin_lock(&sched_lock);

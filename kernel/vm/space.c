@@ -117,7 +117,7 @@ static void drop_pages(struct space *s, uaddr_t start, uaddr_t end)
         for (; pte != NULL && start < stop; start += PAGE_SIZE, pte++) {
             if (*pte == 0)
                 continue;
-            if ((*pte & PTE_KEPT) == 0)
+            if ((*pte & PTE_UNCOUNTED) == 0)
                 frame_put(space_frame(*pte));
             *pte = 0;
             s->space_pages--;
@@ -597,7 +597,7 @@ static int32_t map_fixed(struct space *s, paddr_t first, size_t length,
         return error;
     for (size_t at = 0; at < length; at += PAGE_SIZE) {
         *space_entry(s, start + at) = (first + at) | PTE_PRESENT | PTE_WRITE |
-                                      PTE_USER | PTE_KEPT | flags;
+                                      PTE_USER | PTE_UNCOUNTED | flags;
         s->space_pages++;
     }
     return (int32_t)start;

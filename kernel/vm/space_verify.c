@@ -14,7 +14,7 @@ static const char *verify_fixed(const struct space *s, const struct region *r,
     bool device = r->region_kind == REGION_DEVICE;
     size_t frame = pte >> PAGE_SHIFT;
 
-    if ((pte & PTE_KEPT) == 0 || device != ((pte & PTE_NOCACHE) != 0))
+    if ((pte & PTE_UNCOUNTED) == 0 || device != ((pte & PTE_NOCACHE) != 0))
         return "a page of a device or for DMA has wrong attributes";
     if (pte - first != addr - r->region_start)
         return "a region of a device or for DMA is not contiguous";
@@ -38,7 +38,7 @@ static const char *verify_page(const struct space *s, uint32_t pte,
         return "a page is mapped outside the regions";
     if (r->region_kind == REGION_DEVICE || r->region_kind == REGION_DMA)
         return verify_fixed(s, r, pte, addr);
-    if (pte & PTE_KEPT)
+    if (pte & PTE_UNCOUNTED)
         return "a program's page is not reference-counted";
     if (pte >> PAGE_SHIFT >= page_count)
         return "a page table entry maps a frame outside memory";

@@ -41,7 +41,7 @@ struct cpu {
     unsigned cpu_locks;            /* locks held, in debug builds */
     struct spinlock *cpu_lock[CPU_LOCKS_MAX];
     uint8_t cpu_apic;      /* the number of its local APIC */
-    vaddr_t cpu_halted_at; /* of call_stop_others: a frame of where it is */
+    vaddr_t cpu_halted_at; /* of ipi_stop_others: a frame of where it is */
     /* After a panic on another processor: where this one was stopped. */
     const struct trapframe *volatile cpu_stopped;
 };

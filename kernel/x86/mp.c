@@ -31,17 +31,17 @@ static void send(uint8_t apic, uint32_t message)
     irq_restore(flags);
 }
 
-void mp_reset(uint8_t apic)
+void mp_send_init(uint8_t apic)
 {
     send(apic, APIC_INIT);
 }
 
-void mp_launch(uint8_t apic)
+void mp_send_startup(uint8_t apic)
 {
     send(apic, APIC_START(AP_PAGE));
 }
 
-void mp_place(uint32_t frame)
+void mp_install_trampoline(uint32_t frame)
 {
     const uint32_t words[] = {read_cr4(), read_cr0(), frame};
 
@@ -50,7 +50,7 @@ void mp_place(uint32_t frame)
     memcpy(AP_CODE + (ap_words - ap_start), words, sizeof(words));
 }
 
-void mp_unplace(void)
+void mp_remove_trampoline(void)
 {
     memcpy(AP_CODE, before, (size_t)(ap_end - ap_start));
 }

@@ -10,7 +10,7 @@
  */
 #include "kernel/x86/paging.h"
 #include "kernel/lib/string.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/protect.h"
@@ -91,7 +91,7 @@ bool paging_writable(vaddr_t addr)
 void paging_unmap(vaddr_t addr)
 {
     *entry_of(addr) &= ~PTE_PRESENT;
-    call_forget(addr);
+    tlb_shootdown(addr);
 }
 
 void paging_map(vaddr_t addr)

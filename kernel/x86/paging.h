@@ -14,9 +14,10 @@
 #define PTE_PRESENT 1u
 #define PTE_WRITE   2u
 #define PTE_USER    4u
-#define PTE_THROUGH 8u        /* write-through, for devices */
-#define PTE_NOCACHE 16u       /* uncached, for devices */
-#define PTE_KEPT    (1u << 9) /* ours: its frame's references are not counted */
+#define PTE_THROUGH 8u  /* write-through, for devices */
+#define PTE_NOCACHE 16u /* uncached, for devices */
+#define PTE_UNCOUNTED                                                          \
+    (1u << 9) /* ours: its frame's references are not counted */
 
 /* From the linker script: the edges of the image. */
 extern char image_start[], image_end[];

@@ -4,7 +4,7 @@
  */
 #include "kernel/x86/spinlock.h"
 #include "kernel/lib/printf.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/panic.h"
 
 #define BROKEN_MAX 8
@@ -49,7 +49,7 @@ void spin_wait(struct spinlock *l)
             break_lock(l);
         else
             spin_debug_wait(l, turns++);
-        call_serve();
+        tlb_shootdown_serve();
         cpu_relax();
     }
 }

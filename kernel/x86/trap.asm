@@ -11,8 +11,8 @@
         extern  syscall_table
         extern  syscall_limit
 %ifdef CONFIG_SMP
-        extern  call_interrupt
-        global  trap_forget
+        extern  ipi_interrupt
+        global  trap_shootdown
         global  trap_call
         global  trap_resched
 %endif
@@ -25,7 +25,7 @@
 KERNEL_DATA     equ 0x10
 CPU_DATA        equ 0x38                ; GDT_CPU in gdt.h
 TRAP_NONE       equ 0xff                ; as in trap.h
-TRAP_FORGET     equ 0x30
+TRAP_SHOOTDOWN     equ 0x30
 TRAP_CALL       equ 0x31
 TRAP_RESCHED    equ 0x32
 SYSCALL_VECTOR  equ 0x80
@@ -97,9 +97,9 @@ trap_common:
 
 %ifdef CONFIG_SMP
 ; Messages of other processors: call.c.
-trap_forget:
+trap_shootdown:
         push    dword 0
-        push    dword TRAP_FORGET
+        push    dword TRAP_SHOOTDOWN
         jmp     message
 trap_call:
         push    dword 0
@@ -111,7 +111,7 @@ trap_resched:
 message:
         clac
         ENTER
-        call    call_interrupt
+        call    ipi_interrupt
         jmp     trap_common.done
 %endif
 

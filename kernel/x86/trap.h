@@ -8,7 +8,7 @@
 #define TRAP_EXCEPTIONS 32
 #define TRAP_VECTORS    48 /* exceptions, and the PIC's 16 lines */
 #define TRAP_IRQ_BASE   32
-#define TRAP_FORGET     0x30 /* messages of other processors: call.h */
+#define TRAP_SHOOTDOWN  0x30 /* interprocessor interrupts: ipi.h */
 #define TRAP_CALL       0x31
 #define TRAP_RESCHED    0x32
 #define TRAP_SYSCALL    0x80

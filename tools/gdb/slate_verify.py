@@ -208,7 +208,7 @@ def page_wrong(entry, address, regions, frames):
     inside = frame < frames.count
     state = frames.state(frame) if inside else "reserved"
     kind = system.region_kinds().get(region.region_kind)
-    kept = entry & constant("PTE_KEPT")
+    kept = entry & constant("PTE_UNCOUNTED")
     if kind in ("device", "dma"):
         return first(
             (not kept or (kind == "device") !=

@@ -6,10 +6,10 @@ CANARY := $(if $(call on,DEBUG),-fstack-protector-strong \
 # With SMP=1 the kernel is one for several processors, from these files, too.
 SMP_FLAG := $(if $(call on,SMP),-DCONFIG_SMP=1)
 SMP_SRC  := boot/ap.asm kernel/cpus.c tools/workshop/bugs/cmd_cpufault.c \
-    $(addprefix kernel/tests/,test_call.c test_parallel.c) \
+    $(addprefix kernel/tests/,test_ipi.c test_parallel.c) \
     mm/kmem_mag.c kernel/shell/cmd_kmem_mag.c \
     tools/workshop/bench/cmd_scale.c \
-    $(addprefix kernel/x86/,apic.c call.c mp.c spinlock.c)
+    $(addprefix kernel/x86/,apic.c ipi.c mp.c spinlock.c)
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \
     -mregparm=3 -ffreestanding -fno-pie -fno-pic $(CANARY) \

@@ -12,7 +12,7 @@ LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \
                $(filter-out mm/kmem_mag.c,$(wildcard mm/kmem*.c)) \
                $(wildcard mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest \
-                 near)
+                 edit_distance)
 LIB_ASM   := user/lib/syscall.asm
 SERVERS   := user/servers drivers/servers $(wildcard docs/labs/*/servers)
 PROG_IN   := user/bin user/tests $(wildcard docs/labs/*/bin) $(SERVERS)

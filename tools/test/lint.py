@@ -199,7 +199,7 @@ NAMING = {
 NAMING[".h"] = NAMING[".c"]
 # The files of one source for both kernels: for one processor and for several.
 SMP_FILES = ("kernel/x86/spinlock.h", "kernel/x86/cpu.h", "kernel/x86/trap.asm",
-             "kernel/x86/gdt.c", "kernel/x86/call.h", "kernel/mm_platform.h")
+             "kernel/x86/gdt.c", "kernel/x86/ipi.h", "kernel/mm_platform.h")
 # The sanitizers, in any line of the product.
 MARK = re.compile(r"\w*sanitize\w*|\b(?:kasan|ubsan|__asan)\w*", re.I)
 

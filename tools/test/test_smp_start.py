@@ -108,7 +108,7 @@ def test_the_page_of_the_start_is_as_before(smp):
         f"{START_PAGE}, 4096)).hex())"
     session = gdb.Session(
         smp, "cpus; cpufault absent; echo; poweroff",
-        [("acpi_processors", [f"python {code}"]), ("mp_launch", [show]),
+        [("acpi_processors", [f"python {code}"]), ("mp_send_startup", [show]),
          ("cmd_cpus", [show]), ("cmd_echo", [show]), ("power_off", [])],
         extra=["-smp", "4"])
     assert len(rows(session.serial)) == 4 and ABSENT in session.serial

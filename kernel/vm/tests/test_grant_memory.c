@@ -52,7 +52,7 @@ KTEST(grant, device_pages)
     for (unsigned i = 0; i < 2; i++)
         KT_EQ(pte_at(&s, at + i * PAGE_SIZE) & ~0x60u,
               (HOLE + i * PAGE_SIZE) | PTE_PRESENT | PTE_WRITE | PTE_USER |
-                  PTE_NOCACHE | PTE_THROUGH | PTE_KEPT);
+                  PTE_NOCACHE | PTE_THROUGH | PTE_UNCOUNTED);
     KT_EQ(pte_at(&s, at + 2 * PAGE_SIZE), 0);
     /* not for the kernel to copy */
     KT_TRUE(space_touch(s.actor_task->task_space, at, true, &error) == NULL);
@@ -225,16 +225,16 @@ KTEST(grant, verify_sees_broken_pages)
     *pte += PAGE_SIZE;
     KT_TRUE(strstr(space_verify(space), "not contiguous") != NULL);
     *pte -= PAGE_SIZE;
-    *pte &= ~PTE_KEPT;
+    *pte &= ~PTE_UNCOUNTED;
     KT_TRUE(strstr(space_verify(space), "wrong attributes") != NULL);
-    *pte |= PTE_KEPT;
+    *pte |= PTE_UNCOUNTED;
     space->space_dma++;
     KT_TRUE(strstr(space_verify(space), "count of DMA pages") != NULL);
     space->space_dma--;
     pte = space_entry(space, ACTOR_BUFFER);
-    *pte |= PTE_KEPT;
+    *pte |= PTE_UNCOUNTED;
     KT_TRUE(strstr(space_verify(space), "not reference-counted") != NULL);
-    *pte &= ~PTE_KEPT;
+    *pte &= ~PTE_UNCOUNTED;
     KT_TRUE(space_verify(space) == NULL);
     take_back(&s, g);
 }

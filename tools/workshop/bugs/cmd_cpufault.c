@@ -8,7 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 #include "mm/kmem_impl.h"
@@ -111,7 +111,7 @@ static int cmd_cpufault(char **argv)
     if (last() == &cpu_boot)
         return shell_error("there is one processor");
     if (strcmp(argv[1], "called") == 0)
-        call_all(panic_called, NULL);
+        ipi_call_all(panic_called, NULL);
     sched_move_self(1);
     cache = kmem_cache_find("task");
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++)

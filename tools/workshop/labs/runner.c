@@ -337,7 +337,7 @@ static void pages(const void *arg)
         run_selected();
 }
 
-HOOK(HOOK_PAGES, pages);
+HOOK(HOOK_FRAMES_TEST, pages);
 
 static void all_up(const void *arg)
 {

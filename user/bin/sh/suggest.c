@@ -4,7 +4,7 @@
  *     $ cta file
  *     sh: cta: not found; did you mean cat?
  */
-#include "kernel/lib/near.h"
+#include "kernel/lib/edit_distance.h"
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
@@ -24,7 +24,8 @@ static bool in_directory(const char *path, const char *name, unsigned edits,
     bool found = false;
 
     while (!found && d != NULL && (entry = readdir(d)) != NULL) {
-        found = entry->d_name[0] != '.' && near_is(name, entry->d_name, edits);
+        found = entry->d_name[0] != '.' &&
+                edit_distance_within(name, entry->d_name, edits);
         if (found)
             strlcpy(out, entry->d_name, NAME_MAX + 1);
     }
@@ -53,7 +54,7 @@ static bool in_builtins(const char *name, unsigned edits,
                         char out[NAME_MAX + 1])
 {
     for (const struct builtin *b = builtins; b->builtin_name != NULL; b++) {
-        if (near_is(name, b->builtin_name, edits)) {
+        if (edit_distance_within(name, b->builtin_name, edits)) {
             strlcpy(out, b->builtin_name, NAME_MAX + 1);
             return true;
         }
@@ -69,7 +70,7 @@ bool suggest(const char *name, char out[NAME_MAX + 1])
             return true;
         }
     }
-    for (unsigned edits = 1; edits <= near_edits(name); edits++)
+    for (unsigned edits = 1; edits <= edit_distance_most(name); edits++)
         if (in_builtins(name, edits, out) || in_path(name, edits, out))
             return true;
     return false;

@@ -1,11 +1,11 @@
 /*
- * Edits between words: see near.h. The shells, in the kernel and in ring 3,
- * suggest a command in place of an unknown one.
+ * Edits between words: see edit_distance.h. The shells, in the kernel and in
+ * ring 3, suggest a command in place of an unknown one.
  */
-#include "kernel/lib/near.h"
+#include "kernel/lib/edit_distance.h"
 #include "kernel/lib/string.h"
 
-unsigned near_edits(const char *word)
+unsigned edit_distance_most(const char *word)
 {
     size_t letters = strlen(word);
 
@@ -30,7 +30,7 @@ static bool becomes(const char *a, const char *b, unsigned edits)
             becomes(a + 2, b + 2, edits));
 }
 
-bool near_is(const char *a, const char *b, unsigned edits)
+bool edit_distance_within(const char *a, const char *b, unsigned edits)
 {
     if (strlen(a) == 2 && strlen(b) == 2 && a[0] != b[1])
         return strcmp(a, b) == 0;

@@ -1,6 +1,6 @@
-"""Messages between processors: the cases of the suite `call` on machines with
-one to eight, the same each time, and where they really run at once."""
-# Tests: kernel/x86/call.c
+"""Interprocessor interrupts: the cases of the suite `ipi` on machines with one
+to eight processors, the same each time, and where they really run at once."""
+# Tests: kernel/x86/ipi.c
 
 import pytest
 
@@ -14,9 +14,9 @@ CASES = 4
 
 @pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
-def test_messages_reach_all(request, kernel, count):
+def test_interrupts_reach_all(request, kernel, count):
     kernel = request.getfixturevalue(kernel)
-    commands = ("test call", "test paging", "leaks", "verify")
+    commands = ("test ipi", "test paging", "leaks", "verify")
     done = run(kernel, count, *commands)
     assert f"# {CASES} passed, 0 failed" in done.text, done.explain()
     assert done.text.count(", 0 failed") == 2, done.explain()
@@ -26,7 +26,7 @@ def test_messages_reach_all(request, kernel, count):
 
 
 @pytest.mark.parametrize("count", [2, 4])
-def test_messages_of_processors_that_run_at_once(smp, count):
-    done = run(smp, count, *["test call"] * 5, counted=False,
+def test_interrupts_of_processors_that_run_at_once(smp, count):
+    done = run(smp, count, *["test ipi"] * 5, counted=False,
                extra=["-accel", "tcg,thread=multi"])
     assert done.text.count(f"# {CASES} passed, 0 failed") == 5, done.explain()

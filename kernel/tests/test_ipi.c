@@ -1,10 +1,10 @@
 /*
- * Messages between processors (kernel/x86/call.c), and with them the start of
- * one at a function. They hold on one processor, too.
+ * Interprocessor interrupts, and with them the start of a processor at a
+ * function. The cases hold on one processor, too.
  *
- * Tests: kernel/x86/call.c
+ * Tests: kernel/x86/ipi.c
  */
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/cpus.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
@@ -42,7 +42,7 @@ static void count_call(void *arg)
         enabled++;
 }
 
-KTEST(call, each_processor_is_called_once)
+KTEST(ipi, each_processor_is_called_once)
 {
     uint32_t step = 3;
 
@@ -50,7 +50,7 @@ KTEST(call, each_processor_is_called_once)
     for (unsigned i = 0; i < CPUS_MAX; i++)
         calls[i] = 0;
     for (unsigned n = 0; n < ROUNDS; n++)
-        call_all(count_call, &step);
+        ipi_call_all(count_call, &step);
     for (unsigned i = 0; i < CPUS_MAX; i++)
         KT_EQ(calls[i], cpu_online[i] == NULL ? 0 : ROUNDS * step);
     KT_EQ(enabled, 0);
@@ -104,7 +104,7 @@ static void read_or_unmap(void *unused UNUSED)
 }
 
 /* T-3 of the design: no read succeeds after paging_unmap has returned. */
-KTEST(call, a_page_is_forgotten_everywhere_at_once)
+KTEST(ipi, a_page_is_forgotten_everywhere_at_once)
 {
     trap_handler_t before;
 
@@ -112,7 +112,7 @@ KTEST(call, a_page_is_forgotten_everywhere_at_once)
     readers = gone = stale = 0;
     for (unsigned i = 0; i < CPUS_MAX; i++)
         faults[i] = 0;
-    call_all(read_or_unmap, NULL);
+    ipi_call_all(read_or_unmap, NULL);
     paging_map((vaddr_t)pages[0]);
     trap_set_handler(TRAP_PAGE_FAULT, before);
     KT_EQ(stale, 0);
@@ -131,7 +131,7 @@ static void unmap_locked(void *unused UNUSED)
         if (n % 3 != 0)
             spin_lock(&lock);
         cpu_relax(); /* others run until they wait */
-        call_forget(page);
+        tlb_shootdown(page);
         rounds += n % 3 != 0;
         if (n % 3 != 0)
             spin_unlock(&lock);
@@ -141,10 +141,10 @@ static void unmap_locked(void *unused UNUSED)
 
 /* T-5: with interrupts disabled, some wait for a lock whose holder waits for
  * them, and some to send a message themselves. */
-KTEST(call, all_unmap_at_once_some_with_a_lock)
+KTEST(ipi, all_unmap_at_once_some_with_a_lock)
 {
     rounds = 0;
-    call_all(unmap_locked, NULL);
+    ipi_call_all(unmap_locked, NULL);
     KT_EQ(rounds, online() * (ROUNDS - (ROUNDS + 2) / 3));
 }
 
@@ -170,7 +170,7 @@ static void wait_for_turns(uint32_t since)
         cpu_relax();
 }
 
-KTEST(call, others_stand_still)
+KTEST(ipi, others_stand_still)
 {
     struct cpu *cpu = cpu_online[1];
     uint32_t flags;
@@ -183,13 +183,13 @@ KTEST(call, others_stand_still)
     KT_TRUE(cpus_run(cpu, take_turns));
     for (unsigned n = 0; n < 10; n++) {
         wait_for_turns(turns);
-        flags = call_stop_others();
+        flags = ipi_stop_others();
         at = turns;
         for (unsigned i = 0; i < READS; i++)
             cpu_relax();
         KT_EQ(turns, at);
         KT_TRUE((read_eflags() & EFLAGS_IF) == 0);
-        call_resume_others(flags);
+        ipi_resume_others(flags);
         wait_for_turns(at);
     }
     stop = true;

@@ -1,32 +1,31 @@
 /*
- * Messages between processors: see call.h (in kernels for several processors:
+ * Interprocessor interrupts: see ipi.h (in kernels for several processors:
  * SMP_SRC in tools/make/kernel.mk).
  *
- * There are two kinds, each with an interrupt of its own. One message of a kind
- * is on its way at a time: its sender takes the turn, fills in the message,
- * sets a bit for each processor that is to do it, interrupts these and waits
- * until all bits are clear.
+ * Two of them carry a message, and each is sent by one processor at a
+ * time: the sender takes the turn, fills in the message, sets a bit for each
+ * receiver, interrupts the receivers and waits until all bits are clear.
  *
- * A sender of call_forget may have interrupts disabled and hold locks. So each
- * loop in which a processor waits with interrupts disabled also does what such
- * a sender asks (call_serve). A function may touch data that the interrupted
- * code is in the middle of, so only the interrupt calls it; a processor that
- * waits for the turn to send one lets the interrupt in.
+ * The sender of a shootdown may have interrupts disabled and hold locks. So a
+ * loop in which a processor waits with interrupts disabled also takes part in
+ * shootdowns (tlb_shootdown_serve). A function may touch data that the
+ * interrupted code is in the middle of, so only the interrupt calls it; a
+ * processor that waits for its turn to call one enables interrupts meanwhile.
  */
-#include "kernel/x86/call.h"
+#include "kernel/x86/ipi.h"
 #include "kernel/x86/apic.h"
 #include "kernel/x86/panic.h"
 #include "kernel/x86/trap.h"
 
 struct message {
-    uint32_t message_turn;    /* 1 while somebody sends it */
-    uint32_t message_pending; /* a bit for each processor that has to do it */
+    uint32_t message_turn;    /* 1 while a processor has the turn */
+    uint32_t message_pending; /* a bit for each receiver that is not done */
 };
 
 static struct {
     struct message message;
     vaddr_t page;
-} forget;
+} shootdown;
 
 static struct {
     struct message message;
@@ -34,9 +33,9 @@ static struct {
     void *arg;
 } call;
 
-/* Of call_stop_others: the processors that stand still, as bits; and whether
- * they may go on. */
-static uint32_t standing;
+/* Of ipi_stop_others: the processors that are paused, as bits; and whether they
+ * may go on. */
+static uint32_t paused;
 static uint32_t resumed;
 
 /* ---- sending and doing -------------------------------------------------- */
@@ -70,12 +69,12 @@ static void send(struct message *m, uint32_t vector)
             apic_send(cpu_online[i]->cpu_apic, APIC_VECTOR(vector));
 }
 
-/* Until all have done it, or nobody will: after a panic. */
+/* Waits until all receivers are done. After a panic none of them will be. */
 static void wait_done(struct message *m)
 {
     while (__atomic_load_n(&m->message_pending, __ATOMIC_ACQUIRE) != 0 &&
            !panic_happened()) {
-        call_serve();
+        tlb_shootdown_serve();
         cpu_relax();
     }
 }
@@ -85,74 +84,74 @@ static void end_turn(struct message *m)
     __atomic_store_n(&m->message_turn, 0, __ATOMIC_RELEASE);
 }
 
-static bool is_asked(const struct message *m)
+static bool is_receiver(const struct message *m)
 {
     uint32_t pending = __atomic_load_n(&m->message_pending, __ATOMIC_ACQUIRE);
 
     return (pending >> cpu_self()->cpu_number & 1) != 0;
 }
 
-static void has_done(struct message *m)
+static void set_done(struct message *m)
 {
     __atomic_fetch_and(&m->message_pending, ~(1u << cpu_self()->cpu_number),
                        __ATOMIC_RELEASE);
 }
 
 /* In trap.asm. */
-void trap_forget(void);
+void trap_shootdown(void);
 void trap_call(void);
 void trap_resched(void);
 
 /* Called there with interrupts disabled. */
-bool call_interrupt(const struct trapframe *tf);
-bool call_interrupt(const struct trapframe *tf)
+bool ipi_interrupt(const struct trapframe *tf);
+bool ipi_interrupt(const struct trapframe *tf)
 {
     apic_end();
-    call_serve();
-    if (tf->vector == TRAP_CALL && is_asked(&call.message)) {
+    tlb_shootdown_serve();
+    if (tf->vector == TRAP_CALL && is_receiver(&call.message)) {
         call.fn(call.arg);
-        has_done(&call.message);
+        set_done(&call.message);
     }
     if (tf->vector == TRAP_RESCHED)
         trap_preempt(tf);
     return trap_from_user(tf);
 }
 
-void call_resched(const struct cpu *cpu)
+void ipi_resched(const struct cpu *cpu)
 {
     apic_send(cpu->cpu_apic, APIC_VECTOR(TRAP_RESCHED));
 }
 
-void call_init(void)
+void ipi_init(void)
 {
-    trap_set_gate(TRAP_FORGET, (uint32_t)trap_forget);
+    trap_set_gate(TRAP_SHOOTDOWN, (uint32_t)trap_shootdown);
     trap_set_gate(TRAP_CALL, (uint32_t)trap_call);
     trap_set_gate(TRAP_RESCHED, (uint32_t)trap_resched);
 }
 
-/* ---- forgetting pages --------------------------------------------------- */
+/* ---- TLB shootdown ------------------------------------------------------ */
 
-void call_serve(void)
+void tlb_shootdown_serve(void)
 {
-    if (is_asked(&forget.message)) {
-        invlpg(forget.page);
-        has_done(&forget.message);
+    if (is_receiver(&shootdown.message)) {
+        invlpg(shootdown.page);
+        set_done(&shootdown.message);
     }
 }
 
-void call_forget(vaddr_t page)
+void tlb_shootdown(vaddr_t page)
 {
     uint32_t flags = irq_save();
 
     invlpg(page);
-    while (!take_turn(&forget.message)) {
-        call_serve();
+    while (!take_turn(&shootdown.message)) {
+        tlb_shootdown_serve();
         cpu_relax();
     }
-    forget.page = page;
-    send(&forget.message, TRAP_FORGET);
-    wait_done(&forget.message);
-    end_turn(&forget.message);
+    shootdown.page = page;
+    send(&shootdown.message, TRAP_SHOOTDOWN);
+    wait_done(&shootdown.message);
+    end_turn(&shootdown.message);
     irq_restore(flags);
 }
 
@@ -177,7 +176,7 @@ static uint32_t begin_call(void (*fn)(void *arg), void *arg)
     return flags;
 }
 
-void call_all(void (*fn)(void *arg), void *arg)
+void ipi_call_all(void (*fn)(void *arg), void *arg)
 {
     uint32_t flags = begin_call(fn, arg);
 
@@ -187,33 +186,32 @@ void call_all(void (*fn)(void *arg), void *arg)
     irq_restore(flags);
 }
 
-static void stand_still(void *unused UNUSED)
+static void pause(void *unused UNUSED)
 {
     cpu_self()->cpu_halted_at = read_ebp();
-    __atomic_fetch_or(&standing, 1u << cpu_self()->cpu_number,
-                      __ATOMIC_RELEASE);
+    __atomic_fetch_or(&paused, 1u << cpu_self()->cpu_number, __ATOMIC_RELEASE);
     while (__atomic_load_n(&resumed, __ATOMIC_ACQUIRE) == 0) {
-        call_serve();
+        tlb_shootdown_serve();
         cpu_relax();
     }
 }
 
-uint32_t call_stop_others(void)
+uint32_t ipi_stop_others(void)
 {
-    uint32_t flags = begin_call(stand_still, NULL);
+    uint32_t flags = begin_call(pause, NULL);
 
-    while (__atomic_load_n(&standing, __ATOMIC_ACQUIRE) != others()) {
-        call_serve();
+    while (__atomic_load_n(&paused, __ATOMIC_ACQUIRE) != others()) {
+        tlb_shootdown_serve();
         cpu_relax();
     }
     return flags;
 }
 
-void call_resume_others(uint32_t flags)
+void ipi_resume_others(uint32_t flags)
 {
     __atomic_store_n(&resumed, 1, __ATOMIC_RELEASE);
     wait_done(&call.message);
-    standing = 0;
+    paused = 0;
     resumed = 0;
     end_turn(&call.message);
     irq_restore(flags);
