@@ -221,9 +221,13 @@ def test_kinds_of_prompts(site):
 def test_the_header_is_as_wide_as_the_window():
     """The columns that are left over are beside the text, not beside all."""
     style = (ROOT / "tools/book/theme/book.css").read_text("utf-8")
-    grids = re.findall(r'grid: "((?:top ?)+)" auto "(\. [^"]*\.)"', style)
+    grids = re.findall(r'grid: "((?:top ?)+)" auto "(\. [^"]*\.)" 1fr\s+/ '
+                       r'([^;]+);', style)
     assert len(grids) == 2 and "justify-content: center" not in style
-    assert all(len(top.split()) == len(row.split()) for top, row in grids)
+    for top, row, widths in grids:
+        columns = re.findall(r"minmax\(0, \S+\)|\S+", widths)
+        assert len(top.split()) == len(row.split()) == len(columns)
+        assert columns[0] == columns[-1] == "minmax(0, 1fr)"
 
 
 def test_what_is_cut_has_a_shadow():
