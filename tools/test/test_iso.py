@@ -36,7 +36,8 @@ def test_only_a_bios_finds_it(iso):
         ["xorriso", "-indev", str(iso), "-report_el_torito", "plain"],
         check=True, capture_output=True, encoding="utf-8").stdout
     assert re.findall(r"boot img : +\d+ +(\w+)", said) == ["BIOS"], said
-    assert "UEFI alone" in (ROOT / "docs/boot.md").read_text("utf-8")
+    for page in "README.md", "docs/boot.md", "tools/make/images.mk":
+        assert "UEFI alone" in (ROOT / page).read_text("utf-8"), page
 
 
 @sample
