@@ -89,8 +89,9 @@ def test_page_up_shows_the_head_of_a_report(kernel):
     with qemu.Machine(kernel, screen=True) as machine:
         machine.prompt()
         machine.keys(*"kmastat", "spc", "minus", "z", "ret")
+        screen = machine.wait_screen("^-- ")  # a question would be one, too
+        assert any(line.startswith(HINT) for line in screen), screen
         machine.prompt()
-        screen = machine.wait_screen("^" + HINT)
         assert not any(line.startswith("CACHE ") for line in screen)
         machine.keys("pgup", "pgup", "pgup")
         machine.wait_screen("^CACHE ")
