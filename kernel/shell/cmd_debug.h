@@ -3,7 +3,7 @@
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c   debug trace          cmd_log.c     log history
- *     cmd_users.c   users old leaks      cmd_why.c  why (tools/workshop)
+ *     cmd_users.c   users old leaks      cmd_kmem_walk.c  walk -j
  */
 #pragma once
 
@@ -27,10 +27,6 @@ void debugcmd_json_stack(const struct kmem_transaction *t);
 /* Prints the pointers to the object at an address; words on the stack below
  * `stack_end` are the command's own and left out. */
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end);
-
-/* Prints the callers all of whose live objects are younger than the moment
- * `since`, in microseconds; nothing if no cache is audited. */
-void debugcmd_print_new_callers(uint64_t since);
 
 /* Seconds with six decimals, as the reports have them: "12.000345". */
 const char *debugcmd_seconds(uint64_t us, char buf[HEAP_CELL]);

@@ -12,7 +12,8 @@
  *     cmd_kmem_walk.c    walk           cmd_verify.c           verify
  *     cmd_kmem_mag.c     magazines
  *
- * The workshop kernel adds frag, mark, diff, why and stress (tools/workshop).
+ * The workshop kernel adds stress (tools/workshop); tools/watch on the host
+ * adds mark, diff, frag, why and slabtop.
  *
  * Only `kmem` and `stress` allocate: that is their purpose.
  */

@@ -10,7 +10,7 @@
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug_impl.h"
@@ -44,6 +44,20 @@ struct row {
     bool row_bad;
 };
 
+/* Of an object in use, if it is known. */
+static void json_allocation(uintptr_t addr)
+{
+    struct kmem_buf_stat buf = {.stat_audited = false};
+    char caller[DEBUGCMD_CALLER];
+
+    kmem_buf_stat((const void *)addr, &buf);
+    if (!buf.stat_audited)
+        return;
+    kprintf(",\"age_us\":%llu,\"task\":%u,\"caller\":",
+            debugcmd_ago(&buf.stat_alloc), (unsigned)buf.stat_alloc.trans_task);
+    shell_json_string(debugcmd_caller(&buf.stat_alloc, caller));
+}
+
 static void json_row(const struct walk *w, const struct row *r)
 {
     uintptr_t word;
@@ -57,7 +71,10 @@ static void json_row(const struct walk *w, const struct row *r)
     for (unsigned i = 0; i < r->row_words; i++)
         if (heap_word(r->row_addr + i * sizeof(word), &word))
             kprintf("%s%lu", i ? "," : "", (unsigned long)word);
-    kprintf("]}\n");
+    kprintf("]");
+    if (w->walk_used)
+        json_allocation(r->row_addr);
+    kprintf("}\n");
 }
 
 static void print_row(const struct walk *w, const struct row *r)

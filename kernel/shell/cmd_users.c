@@ -308,23 +308,6 @@ static void print_suspects(bool json)
         print_left_out();
 }
 
-void debugcmd_print_new_callers(uint64_t since)
-{
-    size_t kept = 0;
-
-    clear_groups(0, true);
-    take_in_objects(NULL);
-    if (groups.used == 0)
-        return;
-    for (size_t i = 0; i < groups.used; i++)
-        if (groups.now - groups.table[i].group_oldest > since)
-            groups.table[kept++] = groups.table[i];
-    groups.used = kept;
-    kprintf("\ncallers that are new:%s\n", kept ? "" : " none");
-    if (kept)
-        print_suspects(false);
-}
-
 /* Sums over the groups. */
 static void count_suspects(uint64_t *count, uint64_t *bytes)
 {

@@ -23,9 +23,12 @@ from pathlib import Path
 from tools.book import layouts, screen
 from tools.measure import cachesim, picture, pictures, statistics
 from tools.run import qemu
+from tools.watch import heap, slabtop
 
-WATCHED = "run -b kenbus -u 4 -i 1000; slabtop -d 0.2 -s alloc"
-SCREENS = 2    # the first has averages since boot
+LOOK = "buddyinfo -j; kmastat -j"
+WATCHED = (f"run -b kenbus -u 4 -i 1000; {LOOK}; run sleep 0.2; {LOOK}; "
+           "poweroff")
+PLAIN, REVERSE = 0x07, 0x70    # colours of a screen
 DRAWN = ("kmem create box 200 8 ctor; kmem alloc box 90; "
          "kmem free box 41 random; run -b sleep 60; run -b sleep 60; "
          "run sleep 0.2; reap -a")
@@ -34,13 +37,22 @@ EACH = 4
 LARGEST = 150 * 1024    # bytes of a file in the tree
 
 
-def slabtop(kernel):
-    with qemu.Machine(kernel, f"run={WATCHED}", memory="32",
-                      counted=True, screen=True) as machine:
-        for _ in range(SCREENS):
-            machine.expect(r"\x1b\[J")
-        machine.qmp.execute("stop")
-        return screen.draw(machine.memory(0xB8000, 4000), "slabtop")
+def watched(kernel):
+    run = qemu.run(kernel, WATCHED, memory="32")
+    if run.problem:
+        raise qemu.QemuError(run.explain())
+    before, now = heap.moments(qemu.plain(run.text))
+    before.ms, now.ms = (e["ms"] for e in run.named["command"]
+                         if e["name"] == "kmastat")
+    lines = slabtop.screen(slabtop.Table(now, before), "alloc",
+                           most=slabtop.ROWS)
+    cells = b""
+    for line in lines + [[]] * (screen.ROWS - len(lines)):
+        row = b"".join(bytes([ord(c), REVERSE if reverse else PLAIN])
+                       for text, reverse in line for c in text)
+        cells += row + bytes([ord(" "), PLAIN]) * (screen.COLUMNS
+                                                   - len(row) // 2)
+    return screen.draw(cells, "slabtop")
 
 
 def slabs(kernel):
@@ -60,7 +72,7 @@ def drawn(kernel):
             **{f"{name}.svg": drawing.file()
                for name, drawing in layouts.layouts(facts).items()},
             "life.svg": layouts.life(facts).file(),
-            "slabtop.svg": slabtop(kernel)}
+            "slabtop.svg": watched(kernel)}
 
 
 def main():

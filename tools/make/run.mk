@@ -40,7 +40,11 @@ screenshot: $(BOOTED)             ## run CMD="…", keep the VGA screen as a
 debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB
 	@$(PYTHON) -m tools.run.debug --server $(firstword $(BOOTED))
 
-.PHONY: picture cachesim
+.PHONY: watch picture cachesim
+watch: $(BOOTED)                  ## as run, with commands that watch the heap:
+                                  ## mark, diff, frag, why, slabtop
+	@$(PYTHON) -m tools.watch.watch $(firstword $(BOOTED))
+
 picture: $(WORKSHOP_KERNEL)       ## build/picture/index.html: the heap drawn
                                   ## CMD="run kenbus" MEM=32 STEP=10
 	@$(PYTHON) -m tools.measure.picture $(WORKSHOP_ELF) $(BUILD)/picture

@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 from tools.run import disk, qemu
+from tools.watch import heap, reports, table
 
 BOOTS = 7
 BUDGET = 300_000  # millions of instructions
@@ -46,21 +47,24 @@ FRAG_STEPS = ["boot", "spike", "walk", "kenbus"]
 
 
 def fragmentation(kernel, initrd, prefix, rest=REST, extra=()):
-    """Total fragmentation after each step, per cent, and the last table."""
-    commands = [f"frag -b {prefix}boot"]
+    """Total fragmentation after each step, per cent, and the lines of the last
+    table by cache."""
+    commands = ["kmastat -j"]
     for step in FRAG_STEPS[1:]:
-        commands += [f"run {step}", rest, f"frag -b {prefix}{step}"]
+        commands += [f"run {step}", rest, "kmastat -j"]
     archive = Path(initrd or qemu.initrd_of(kernel))
-    result = qemu.run(kernel, "; ".join(commands + ["frag", "poweroff"]),
+    result = qemu.run(kernel, "; ".join(commands + ["poweroff"]),
                       memory=str(16 + (archive.stat().st_size >> 20)),
                       budget=BUDGET, initrd=initrd, extra=extra)
     ended = [e["exit"] or e["signal"] for e in result.named.get("run", [])]
     if result.problem or any(ended):
         sys.exit("make bench: the workloads failed\n"
                  + result.explain())
-    figures = {e["key"]: e["value"] for e in result.named.get("bench", [])}
-    table = qemu.plain(result.text).rsplit("CACHE ", 1)[-1]
-    return figures, "CACHE " + table
+    moments = list(heap.moments(qemu.plain(result.text)))
+    parts = map(heap.fragmentation, moments)
+    found = {f"frag.{prefix}{step}": float(table.percent(p.lost, p.consumed))
+             for step, p in zip(FRAG_STEPS, parts, strict=True)}
+    return found, list(reports.frag_caches(moments[-1]))
 
 
 # 5,000 files in folders of 50, and one file of 4 MiB.
@@ -117,7 +121,7 @@ def print_fragmentation(figures, why):
                                        for step in FRAG_STEPS))
     print(f"  {'the paper':24}" + "".join(f"{n:>9}" for n in (11, 13, 14, 14)))
     print("parts of the usual initrd's last figure:")
-    print("\n".join("  " + line for line in why.splitlines()[:8]))
+    print("\n".join("  " + line for line in why[:8]))
 
 
 # Figure, key in the JSON file, target, and Linux 6.1 on i386, counted the same

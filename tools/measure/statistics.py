@@ -20,8 +20,9 @@ class StatisticsError(Exception):
 
 @dataclass
 class Cache:
-    """The drawn members of a line of `kmastat -j`, and the cache's slabs."""
+    """A line of `kmastat -j`, and the cache's slabs."""
     name: str
+    kind: str        # "named", "class" (of kmem_alloc), "internal"
     size: int
     chunk: int
     slab_bytes: int
@@ -34,6 +35,9 @@ class Cache:
     count: int       # of slabs
     mem: int
     hash_mem: int
+    allocs: int
+    frees: int
+    grows: int       # slabs created
     slabs: list = field(default_factory=list)
     bad: bool = False
 
@@ -47,6 +51,7 @@ class Cache:
 @dataclass
 class Slab:
     """One line of `slabs -j`."""
+    address: int     # of its kmem_slab
     base: int
     bytes: int
     colour: int
@@ -54,7 +59,8 @@ class Slab:
     objects: int
     state: str
     freelist: bool
-    cells: str       # "#" is an allocated object, "." a free one
+    cells: str       # "#" is an allocated object, "." a free one, "o" a free
+                     # one in a magazine, "!" a damaged one
     bad: bool = False
 
 
@@ -129,33 +135,34 @@ class _Reader:
         self.pending = {}    # memory by cache of the sample being read
 
     def cache(self, record, where):
-        name = _member(record, "cache", str, where)
+        name, kind = _members(record, ("cache", "kind"), where, str)
         (size, chunk, pages, objects, left, colour, align, inuse, total, slabs,
-         mem, hash_mem) = _members(
+         mem, hash_mem, allocs, frees, grows) = _members(
              record, ("size", "chunk", "slab_pages", "slab_objects",
                       "slab_left", "colour_max", "align", "inuse", "total",
-                      "slabs", "mem", "hash_mem"), where)
+                      "slabs", "mem", "hash_mem", "allocs", "frees",
+                      "slab_creates"), where)
         if not pages or not objects or objects * chunk + left > pages * PAGE:
             raise StatisticsError(f"{where}: {name}: {objects} objects of "
                                   f"{chunk} bytes are no slab of {pages} pages")
         if name in self.result.caches:
             raise StatisticsError(f"{where}: a second cache called {name}")
         self.result.caches[name] = Cache(
-            name, size, chunk, pages * PAGE, objects, left, colour, align,
-            inuse, total, slabs, mem, hash_mem,
+            name, kind, size, chunk, pages * PAGE, objects, left, colour, align,
+            inuse, total, slabs, mem, hash_mem, allocs, frees, grows,
             bad=bool(record.get("bad")))
 
     def slab(self, record, where):
         name, state, cells = _members(record, ("cache", "state", "cells"),
                                       where, str)
-        numbers = _members(record, ("base", "bytes", "colour", "used",
+        numbers = _members(record, ("slab", "base", "bytes", "colour", "used",
                                     "objects"), where)
         slab = Slab(*numbers, state, bool(record.get("freelist")), cells,
                     bool(record.get("bad")))
         if name not in self.result.caches:
             raise StatisticsError(f"{where}: a slab of {name}, a cache without "
                                   "a line; kmastat -j comes before slabs -j")
-        if state not in STATES or set(cells) - set("#."):
+        if state not in STATES or set(cells) - set("#.o!"):
             raise StatisticsError(f"{where}: {name}: state \"{state}\", cells "
                                   f"\"{cells[:16]}\" are not a slab's")
         self.result.caches[name].slabs.append(slab)
@@ -232,11 +239,10 @@ def _check_cache(cache, doubt):
         where = f"slab 0x{slab.base:08x}: "
         if slab.bad:
             doubt(cache, where + "its freelist is broken")
-        if slab.cells.count("#") != slab.used or \
-                len(slab.cells) != slab.objects:
-            doubt(cache, where + f"{slab.cells.count('#')} cells of "
-                  f"{len(slab.cells)} used, {slab.used} of {slab.objects} "
-                  "counted")
+        used = len(slab.cells) - slab.cells.count(".")
+        if used != slab.used or len(slab.cells) != slab.objects:
+            doubt(cache, where + f"{used} cells of {len(slab.cells)} used, "
+                  f"{slab.used} of {slab.objects} counted")
         if slab.colour + slab.objects * cache.chunk + cache.header \
                 > slab.bytes:
             doubt(cache, where + "its objects reach beyond its end")
@@ -269,9 +275,8 @@ def _check(statistics):
                   f"{sample.supplier * PAGE}")
 
 
-def read(lines, name="statistics"):
-    """A Statistics from an iterable of lines."""
-    reader = _Reader()
+def records(lines, name):
+    """(where, record) of each line that is not blank."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -282,6 +287,13 @@ def read(lines, name="statistics"):
             raise StatisticsError(f"{where}: no JSON: {e}") from e
         if not isinstance(record, dict):
             raise StatisticsError(f"{where}: no JSON object")
+        yield where, record
+
+
+def read(lines, name="statistics"):
+    """A Statistics from an iterable of lines."""
+    reader = _Reader()
+    for where, record in records(lines, name):
         reader.record(record, where)
     result = reader.result
     if not result.caches:

@@ -427,14 +427,15 @@ class Machine:
     The serial line and QMP are socket pairs that QEMU inherits: no output is
     lost and no port number is in use. `leave` are arguments for the end of the
     kernel, `handles` are open files that `extra` names by number. Only with
-    `screen` does the machine have a screen.
+    `screen` does the machine have a screen. With `own_session` ^C on this
+    terminal does not reach QEMU.
     """
 
     PROMPT = "slate> "
 
     def __init__(self, image, append="", memory="128", counted=False,
                  boot=None, extra=(), initrd=None, leave=EXIT_PORT,
-                 disks=(), handles=(), screen=False):
+                 disks=(), handles=(), screen=False, own_session=False):
         if counted and disks:
             raise QemuError("a run with a disk cannot be counted")
         wires = BARE + (["-vga", "std"] if screen else []) + \
@@ -460,7 +461,7 @@ class Machine:
         try:
             self.process = subprocess.Popen(
                 self.argv, stdin=subprocess.DEVNULL, stdout=self.stderr,
-                stderr=self.stderr,
+                stderr=self.stderr, start_new_session=own_session,
                 pass_fds=(serial_end.fileno(), qmp_end.fileno(), *handles))
         except FileNotFoundError as e:
             self.close()
@@ -543,19 +544,30 @@ class Machine:
         raise AssertionError(f"{what}; the last of the output:\n"
                              f"{self.transcript[-3000:]}\n{self.errors()}")
 
+    def waiting(self, reader="shell|program"):
+        """The record of a wait of such a reader that has read all that was
+        typed, if all output before it has been received; else None."""
+        last = self.waits.last(self.sent, reader)
+        return last if last and self.received >= last["written"] else None
+
+    def ended(self, wait):
+        """Reads available output for at most `wait` seconds. Whether the
+        machine has ended and there is no more."""
+        return not self.receive(wait) and self.process.poll() is not None and \
+            not self.receive(0)
+
     def settle(self, reader="shell|program", unless="slate!> "):
         """Waits until the kernel's shell, or a program, waits for a key and
         has read all that was typed since the last call. Returns the output up
         to then. Fails at once if `unless` matches, or the machine ends."""
         end = time.monotonic() + watchdog.SECONDS
         while True:
-            last = self.waits.last(self.sent, reader)
-            if last and self.received >= last["written"]:
+            last = self.waiting(reader)
+            if last:
                 break
             if unless and re.search(unless, self.buffer):
                 self._fail(f"{unless!r} came before the prompt")
-            if not self.receive(LOOK_FOR_EVENT) and \
-                    self.process.poll() is not None and not self.receive(0):
+            if self.ended(LOOK_FOR_EVENT):
                 self._fail("the machine ended before the prompt")
             if time.monotonic() > end:
                 self._fail("watchdog: no prompt")
@@ -579,11 +591,9 @@ class Machine:
                 return text
             if wrong:
                 self._fail(f"{wrong.group()!r} came before {pattern!r}")
-            idle = self.waits.last(self.sent, "shell")
-            if idle and self.received >= idle["written"]:
+            if self.waiting("shell"):
                 self._fail(f"{pattern!r} did not come before the prompt")
-            if not self.receive(LOOK_EVERY) and \
-                    self.process.poll() is not None and not self.receive(0):
+            if self.ended(LOOK_EVERY):
                 self._fail(f"the machine ended before {pattern!r} came")
             if time.monotonic() > end:
                 self._fail(f"watchdog: {pattern!r} did not come")

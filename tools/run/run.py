@@ -54,6 +54,30 @@ def switch(name):
     return os.environ.get(name, "") not in ("", "0")
 
 
+class Wishes:
+    """The machine that the environment describes. `who` is the make target, for
+    messages."""
+
+    def __init__(self, who):
+        self.append = os.environ.get("APPEND", "")
+        self.memory = os.environ.get("MEM") or "128"
+        self.counted = switch("ICOUNT")
+        if not self.memory.rstrip("MG").isdigit():
+            sys.exit(f"{who}: MEM={self.memory} is not a number of MiB, as in "
+                     "MEM=16")
+        self.disks = [name for name in os.environ.get("DISK", "").split(":")
+                      if name]
+        if self.disks and self.counted:
+            sys.exit(f"{who}: a run with a disk cannot be counted; ICOUNT=1 or "
+                     "DISK, not both")
+        try:
+            self.disk_arguments = qemu.disk_arguments(self.disks)
+        except qemu.DiskMissing as e:
+            sys.exit(f"{who}: DISK: {e}")
+        if self.disks and "start=" not in self.append:
+            self.append = f"{self.append} start=ext2".strip()
+
+
 def second_line():
     """Arguments for the second serial line (drivers/servers/uart.c)."""
     return ["-serial", os.environ.get("SERIAL2") or "null"]
@@ -110,25 +134,14 @@ def main():
     parser.add_argument("image", help="a multiboot kernel, or an ISO image")
     args = parser.parse_args()
 
-    commands, append = os.environ.get("CMD", ""), os.environ.get("APPEND", "")
-    memory = os.environ.get("MEM") or "128"
-    if not memory.rstrip("MG").isdigit():
-        sys.exit(f"make run: MEM={memory} is not a number of MiB, as in MEM=16")
-    if switch("KVM") and not os.access("/dev/kvm", os.R_OK | os.W_OK):
-        sys.exit("make run: KVM=1 needs read and write access to /dev/kvm")
-    if args.iso and (commands or append):
+    commands = os.environ.get("CMD", "")
+    if args.iso and (commands or os.environ.get("APPEND")):
         sys.exit("make run-iso: the ISO's boot menu sets the command line; "
                  "use make run for CMD and APPEND")
-    if os.environ.get("DISK") and switch("ICOUNT"):
-        sys.exit("make run: a run with a disk cannot be counted; ICOUNT=1 or "
-                 "DISK, not both")
-    try:
-        disks = qemu.disk_arguments(
-            [name for name in os.environ.get("DISK", "").split(":") if name])
-    except qemu.DiskMissing as e:
-        sys.exit(f"make run: DISK: {e}")
-    if disks and "start=" not in append:
-        append = f"{append} start=ext2".strip()
+    wishes = Wishes("make run")
+    append = wishes.append
+    if switch("KVM") and not os.access("/dev/kvm", os.R_OK | os.W_OK):
+        sys.exit("make run: KVM=1 needs read and write access to /dev/kvm")
     attended = sys.stdin.isatty() and sys.stdout.isatty()
     if not (args.iso or commands) and "terminal=" not in append and attended:
         append = f"{append} terminal=both".strip()
@@ -138,10 +151,11 @@ def main():
     qemu.leave_in_order()
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:
         events = f"{folder}/events"
-        argv = qemu.command(qemu.boot_arguments(args.image, line), memory,
-                            switch("ICOUNT"), switch("KVM"), has_display(),
-                            serial="mon:stdio", events=events,
-                            extra=qemu.processors() + qemu.EXIT_PORT + disks)
+        argv = qemu.command(qemu.boot_arguments(args.image, line),
+                            wishes.memory, wishes.counted, switch("KVM"),
+                            has_display(), serial="mon:stdio", events=events,
+                            extra=qemu.processors() + qemu.EXIT_PORT +
+                            wishes.disk_arguments)
         print("Ctrl-A X leaves QEMU.", flush=True)
         sys.exit(boot(argv + second_line(), events))
 

@@ -23,10 +23,11 @@ def box(size=16, slabs=((0x1000, 0, "####"), (0x2000, 8, "#.#."))):
     out = sum(cells.count("#") for _, _, cells in slabs)
     each = len(slabs[0][2])
     return statistics.Cache(
-        "box", size, size, 4096, each, 0, 64, 8, out, each * len(slabs),
-        len(slabs), 0, 0, [statistics.Slab(base, 4096, colour, cells.count("#"),
-                                           each, "partial", False, cells)
-                           for base, colour, cells in slabs])
+        "box", "named", size, size, 4096, each, 0, 64, 8, out,
+        each * len(slabs), len(slabs), 0, 0, out, 0, len(slabs),
+        [statistics.Slab(base, base, 4096, colour, cells.count("#"), each,
+                         "partial", False, cells)
+         for base, colour, cells in slabs])
 
 
 # ---- the cache -------------------------------------------------------------

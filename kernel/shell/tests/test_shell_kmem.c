@@ -472,12 +472,6 @@ KTEST(shell_kmem, wrong_input_is_refused)
         "walk alloc -n 0",
         "walk alloc nothing",
         "walk alloc kmem_slab more",
-        "mark now",
-        "mark much_too_long_a_label",
-        "mark a b",
-        "diff",
-        "diff no_mark",
-        "diff now",
         "pages -r x y",
     };
 

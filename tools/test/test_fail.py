@@ -1,0 +1,63 @@
+"""`fail` of the workshop kernel's shell: which allocations it makes fail, what
+it says, and that it refuses wrong input. What the kernel does then is the
+subject of test_failures.py."""
+# Tests: tools/workshop/stress/cmd_fail.c
+
+import re
+
+import pytest
+
+from heap import after_panic, audited, is_error, records  # noqa: F401, fixture
+
+pytestmark = pytest.mark.workshop
+
+
+def test_fail_with_conditions(shell):
+    shell.command("kmem create spy 100; kmem create other 100")
+    shell.command("fail slab 2 -c spy")
+    assert "+1 object:" in shell.command("kmem alloc other 1")
+    assert "+1 object:" in shell.command("kmem alloc spy 5")  # one failed
+    text = shell.command("fail")
+    assert "request 2 for an object of spy: 2 so far, 1 failed" in text
+    assert "has happened" in shell.command("fail off")
+    shell.command("fail slab -r 4 -s 9 -c spy -f play_alloc -t 1")
+    done = sum(int(re.search(r"\+(\d+) object",
+                             shell.command("kmem alloc spy 1"))[1])
+               for _ in range(60))
+    text = shell.command("fail")
+    assert re.search(r"one request in 4 for an object of spy by task 1 from "
+                     rf"play_alloc: 60 so far, {60 - done} failed", text), text
+    assert 5 <= 60 - done <= 30
+    shell.command("fail slab 1 -t 2; kmem alloc spy 1")
+    assert ": 0 so far, 0 failed" in shell.command("fail")
+    shell.command("fail off; kmem free spy all; kmem free other all; "
+                  "kmem destroy spy; kmem destroy other")
+
+
+def test_log_keeps_failures(shell, audited):
+    shell.command("fail slab 1 -c spy; kmem alloc spy 1; fail off")
+    failed = records(shell, "log -j fail -c spy")[0]
+    assert (failed["why"], failed["task"]) == ("on purpose", 1)
+
+
+WRONG = ["fail slab no_such", "fail page 99999999999999", "fail slab 0x",
+         "fail slab 0", "fail slab -r 0", "fail page 1 -c inode",
+         "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
+         "fail slab 1 -t me", "fail slab -r 3 4", "bug list -k"]
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_wrong_input_is_refused(shell, line):
+    text = shell.command(line)
+    assert is_error(text), text
+
+
+def test_a_stopped_machine_shows_the_setting(boot):
+    machine = boot()
+    machine.prompt()
+    command = after_panic(machine)
+    for line, said in (
+            ("fail", "no failure"),
+            ("fail slab ls", "fail: cannot work on a stopped"),
+            ("bug double-free", "bug: cannot work on a stopped")):
+        assert re.search(said, command(line)), line
