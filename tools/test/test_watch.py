@@ -138,12 +138,13 @@ def test_orders():
 
 def test_a_screen_fits_a_terminal():
     lines = [cache_line(f"cache_with_a_long_name_{n}", allocs=10 ** n)
-             for n in range(15)] + [cache_line(f"c{n}") for n in range(15)]
+             for n in range(13)] + [cache_line(f"c{n}") for n in range(17)]
     at = slabtop.Table(moment(*lines, ms=3_600_000))
     for order in slabtop.ORDERS:
         shown = slabtop.screen(at, order, 4, 18)
         text = slabtop.plain(shown).splitlines()
         assert len(text) <= 24 and max(map(len, text)) <= 80
+        assert {len(line[0][0]) for line in shown[5:]} == {len(slabtop.HEAD)}
         assert text[0].startswith("up 1:00:00   30 caches   rates since boot")
     assert len(slabtop.screen(at, "mem", keys=False)) == 4 + 30
     assert slabtop.ansi(shown).count("\x1b[K\n") == len(shown)
