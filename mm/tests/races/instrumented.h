@@ -77,6 +77,19 @@ void __tsan_write_range(const void *at, size_t size)
         ON_STORE(at, bits / 8);                                                \
         __atomic_store_n(at, value, __ATOMIC_SEQ_CST);                         \
     }                                                                          \
+    bool __tsan_atomic##bits##_compare_exchange_strong(                        \
+        uint##bits##_t *at, uint##bits##_t *wanted, uint##bits##_t value,      \
+        int order, int otherwise);                                             \
+    bool __tsan_atomic##bits##_compare_exchange_strong(                        \
+        uint##bits##_t *at, uint##bits##_t *wanted, uint##bits##_t value,      \
+        int order, int otherwise)                                              \
+    {                                                                          \
+        (void)order;                                                           \
+        (void)otherwise;                                                       \
+        ON_CHANGE(at, bits / 8);                                               \
+        return __atomic_compare_exchange_n(                                    \
+            at, wanted, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);     \
+    }                                                                          \
     ATOMIC_CHANGE(bits, exchange, __atomic_exchange_n)                         \
     ATOMIC_CHANGE(bits, fetch_add, __atomic_fetch_add)                         \
     ATOMIC_CHANGE(bits, fetch_sub, __atomic_fetch_sub)

@@ -95,86 +95,20 @@ static void check_frame(uintptr_t addr)
     }
 }
 
-static void access(const volatile void *addr)
+static void access(const void *addr, size_t size UNUSED)
 {
     point();
     if (running != NULL)
         check_frame((uintptr_t)addr);
 }
 
-/* ---- what the compiler calls before an access --------------------------- */
-
-#define ACCESS(name)                                                           \
-    void name(void *addr);                                                     \
-    void name(void *addr)                                                      \
-    {                                                                          \
-        access(addr);                                                          \
-    }
-
-ACCESS(__tsan_read1)
-ACCESS(__tsan_read2)
-ACCESS(__tsan_read4)
-ACCESS(__tsan_read8)
-ACCESS(__tsan_read16)
-ACCESS(__tsan_write1)
-ACCESS(__tsan_write2)
-ACCESS(__tsan_write4)
-ACCESS(__tsan_write8)
-ACCESS(__tsan_write16)
-ACCESS(__tsan_unaligned_read2)
-ACCESS(__tsan_unaligned_read4)
-ACCESS(__tsan_unaligned_read8)
-ACCESS(__tsan_unaligned_write2)
-ACCESS(__tsan_unaligned_write4)
-ACCESS(__tsan_unaligned_write8)
-
-#define IGNORED(name)                                                          \
-    void name(void);                                                           \
-    void name(void)                                                            \
-    {                                                                          \
-    }
-
-IGNORED(__tsan_init)
-IGNORED(__tsan_func_entry)
-IGNORED(__tsan_func_exit)
-
-#define ATOMIC(bits)                                                           \
-    typedef uint##bits##_t u##bits;                                            \
-    u##bits __tsan_atomic##bits##_load(const volatile u##bits *at, int order); \
-    u##bits __tsan_atomic##bits##_load(const volatile u##bits *at,             \
-                                       int order UNUSED)                       \
-    {                                                                          \
-        access(at);                                                            \
-        return *at;                                                            \
-    }                                                                          \
-    void __tsan_atomic##bits##_store(volatile u##bits *at, u##bits value,      \
-                                     int order);                               \
-    void __tsan_atomic##bits##_store(volatile u##bits *at, u##bits value,      \
-                                     int order UNUSED)                         \
-    {                                                                          \
-        access(at);                                                            \
-        *at = value;                                                           \
-    }                                                                          \
-    int __tsan_atomic##bits##_compare_exchange_strong(                         \
-        volatile u##bits *at, u##bits *want, u##bits value, int order,         \
-        int otherwise);                                                        \
-    int __tsan_atomic##bits##_compare_exchange_strong(                         \
-        volatile u##bits *at, u##bits *want, u##bits value, int order UNUSED,  \
-        int otherwise UNUSED)                                                  \
-    {                                                                          \
-        bool same;                                                             \
-                                                                               \
-        access(at);                                                            \
-        same = *at == *want;                                                   \
-        if (same)                                                              \
-            *at = value;                                                       \
-        else                                                                   \
-            *want = *at;                                                       \
-        return same;                                                           \
-    }
-
-ATOMIC(32)
-ATOMIC(64)
+/* What the compiler calls before an access. */
+#define ON_READ(at, size)        access(at, size)
+#define ON_WRITE(at, size)       access(at, size)
+#define ON_LOAD(at, size, order) ((void)(order), access(at, size))
+#define ON_STORE(at, size)       access(at, size)
+#define ON_CHANGE(at, size)      access(at, size)
+#include "mm/tests/races/instrumented.h"
 
 /* ---- spin locks --------------------------------------------------------- */
 
@@ -239,9 +173,9 @@ int sched_block(bool interruptible, uint32_t timeout_ms UNUSED)
 /* list_remove, which is not compiled with points here. */
 static void remove_link(const struct list *l)
 {
-    access(&l->prev->next);
+    access(&l->prev->next, sizeof(l->next));
     l->prev->next = l->next;
-    access(&l->next->prev);
+    access(&l->next->prev, sizeof(l->prev));
     l->next->prev = l->prev;
 }
 
