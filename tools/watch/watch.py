@@ -110,7 +110,7 @@ class Watch:
                 if self.interrupted:
                     raise Ended("it did not respond to ^C") from None
                 self.interrupted = True
-                machine.send("\x03")
+                self._send("\x03")
         if ended:
             raise Ended(self._why_ended())
         machine.waits.used()
@@ -126,12 +126,15 @@ class Watch:
             return ""
         return self.machine.errors() or "a triple fault, or QEMU was killed"
 
-    def type(self, line, quiet=False):
-        """Types a line; returns the output, without its echo."""
+    def _send(self, keys):
         try:
-            self.machine.send(line + "\r")
+            self.machine.send(keys)
         except (AssertionError, OSError) as e:
             raise Ended(self._why_ended()) from e
+
+    def type(self, line, quiet=False):
+        """Types a line; returns the output, without its echo."""
+        self._send(line + "\r")
         return self.settle(quiet, echo=True)
 
     def ask(self, command):
