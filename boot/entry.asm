@@ -79,6 +79,12 @@ fill:
 
 section .bss align=PAGE
 
+; For the calls of a debugger: kernel/shell/asked.c.
+global asked_stack_bottom, asked_stack_top
+asked_stack_bottom:
+        resb    STACK_PAGES * PAGE
+asked_stack_top:
+
 ; The guard page below the stack: paging.c unmaps it.
 global boot_stack_guard, boot_stack_bottom, boot_stack_top
 boot_stack_guard:

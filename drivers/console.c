@@ -403,6 +403,14 @@ void console_enable_interrupts(void)
     spin_unlock(&console_lock);
 }
 
+void console_divert(bool (*sink)(const char *s, size_t n))
+{
+    console.interrupts = true;
+    console.input_ctrl_c = 0;
+    console.terminals = CONSOLE_NO_TERMINAL;
+    console.pager = sink;
+}
+
 void console_panic_mode(void)
 {
     irq_disable();

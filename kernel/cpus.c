@@ -267,7 +267,7 @@ static void print_cpu(const struct cpu *cpu)
 {
     const char *state = cpu->cpu_task == cpu->cpu_idle ? "idle" : "running";
 
-    if (panic_happened())
+    if (panic_reported())
         state = cpu->cpu_stopped != NULL ? "stopped"
                 : cpu == cpu_self()      ? "panicked"
                                          : "lost";
@@ -281,7 +281,7 @@ static void print_cpu(const struct cpu *cpu)
 static int cmd_cpus(char **argv UNUSED)
 {
     kprintf("CPU APIC STATE    SWITCHES IDLE%% TASK%s\n",
-            panic_happened() ? "             PLACE" : "");
+            panic_reported() ? "             PLACE" : "");
     for (unsigned i = 0; i < CPUS_MAX; i++)
         if (cpu_online[i] != NULL)
             print_cpu(cpu_online[i]);
@@ -290,7 +290,7 @@ static int cmd_cpus(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(cpus, cmd_cpus);
+SHELL_COMMAND(cpus, cmd_cpus, SHELL_REPORT);
 
 /* ---- panics ------------------------------------------------------------- */
 

@@ -9,6 +9,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/mm_platform.h"
+#include "kernel/shell/asked.h"
+#include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/ipi.h"
@@ -189,22 +191,28 @@ static bool live_stack(struct task *t, void *arg)
     return true;
 }
 
-/* The caller's stack from here on, with the registers that calls preserve. */
+/* The caller's stack from here on, with the registers that calls preserve. In a
+ * debugger's call this is another one, and the task's begins where it was
+ * stopped. */
 static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
 {
     const struct task *self = task_self();
     vaddr_t top = self == NULL ? (vaddr_t)boot_stack_top : self->task_stack_top;
+    const void *from = __builtin_frame_address(0);
 
     __builtin_unwind_init();
-    fn(__builtin_frame_address(0), (const void *)top,
-       self == NULL ? "boot" : self->task_name);
+    if (shell_asked) {
+        fn(from, asked_stack_top, "debugger");
+        from = (const void *)asked.asked_esp;
+    }
+    fn(from, (const void *)top, self == NULL ? "boot" : self->task_name);
 }
 
-/* The boot stack lies within .bss: what it holds below its end is stale. */
+/* Two stacks lie within .bss: what they hold below their end is stale. */
 void mm_roots(mm_root_t *fn)
 {
     fn(data_start, data_end, ".data");
-    fn(bss_start, boot_stack_bottom, ".bss");
+    fn(bss_start, asked_stack_bottom, ".bss");
     fn(boot_stack_top, bss_end, ".bss");
     read_own_stack(fn);
     if (task_self() == NULL)

@@ -34,6 +34,7 @@ static uintptr_t frames[FRAMES_MAX];
 static unsigned frame_count;
 static bool frames_trapped;
 static unsigned depth;
+static bool pretended;
 static const struct cpu *panicking;
 
 bool panic_exits;
@@ -48,6 +49,11 @@ BOOT_OPTION(exits, "panic=", "panic=shell|exit",
             "after a panic: a shell to inspect it, or power off", set_exits);
 
 bool panic_happened(void)
+{
+    return depth != 0 || pretended;
+}
+
+bool panic_reported(void)
 {
     return depth != 0;
 }
@@ -93,6 +99,12 @@ static void claim(void)
         return;
     for (;;)
         cpu_halt();
+}
+
+void panic_pretend(void)
+{
+    pretended = true;
+    cpu_self()->cpu_locks = 0;
 }
 
 static __attribute__((noreturn)) void end(void)

@@ -238,7 +238,7 @@ static int cmd_debug(char **argv)
         show_modes();
         return 0;
     }
-    if (!read_change(argv[1], &c))
+    if (!shell_may_change() || !read_change(argv[1], &c))
         return 1;
     if (!argv[2])
         return change_all(&c, NULL);
@@ -248,7 +248,7 @@ static int cmd_debug(char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(debug, cmd_debug);
+SHELL_COMMAND(debug, cmd_debug, SHELL_REPORT);
 
 /* What is typed, and each letter that it has not. */
 static void offer_modes(const struct shell_offer *o)

@@ -65,6 +65,8 @@ static int cmd_inodes(char **argv)
 {
     (void)argv;
 
+    if (shell_option('r') && !shell_may_change())
+        return 1;
     if (shell_option('r')) {
         size_t n = inode_reclaim(SIZE_MAX);
 
@@ -79,7 +81,7 @@ static int cmd_inodes(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes);
+SHELL_COMMAND(inodes, cmd_inodes, SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -206,7 +208,7 @@ static int cmd_mounts(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(mounts, cmd_mounts);
+SHELL_COMMAND(mounts, cmd_mounts, SHELL_REPORT);
 
 /* The path is that of `mounts`: no server is asked for it. */
 static int cmd_umount(char **argv)
@@ -247,4 +249,4 @@ static int cmd_pipes(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pipes, cmd_pipes);
+SHELL_COMMAND(pipes, cmd_pipes, SHELL_REPORT);

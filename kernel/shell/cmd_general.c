@@ -108,7 +108,7 @@ static int cmd_help(char **argv)
     return help_one(argv[1]);
 }
 
-SHELL_COMMAND(help, cmd_help);
+SHELL_COMMAND(help, cmd_help, SHELL_REPORT);
 
 /* ---- the log ------------------------------------------------------------ */
 
@@ -180,7 +180,7 @@ static int cmd_echo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(echo, cmd_echo);
+SHELL_COMMAND(echo, cmd_echo, SHELL_REPORT);
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -195,7 +195,7 @@ static int cmd_uptime(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(uptime, cmd_uptime);
+SHELL_COMMAND(uptime, cmd_uptime, SHELL_REPORT);
 
 /* ---- the rest ----------------------------------------------------------- */
 
@@ -226,4 +226,4 @@ static int cmd_about(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, cmd_about);
+SHELL_COMMAND(about, cmd_about, SHELL_REPORT);

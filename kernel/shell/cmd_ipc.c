@@ -29,7 +29,7 @@ static int cmd_ports(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(ports, cmd_ports);
+SHELL_COMMAND(ports, cmd_ports, SHELL_REPORT);
 
 /* ---- ipc ---------------------------------------------------------------- */
 
@@ -137,4 +137,4 @@ static int cmd_ipc(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, cmd_ipc);
+SHELL_COMMAND(ipc, cmd_ipc, SHELL_REPORT);

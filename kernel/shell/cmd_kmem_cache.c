@@ -296,7 +296,7 @@ static int cmd_cache(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, cmd_cache);
+SHELL_COMMAND(cache, cmd_cache, SHELL_REPORT);
 
 /* ---- hash --------------------------------------------------------------- */
 
@@ -413,5 +413,5 @@ static void offer_hashed(const struct shell_offer *o)
             shell_offer(o, st.stat_name);
 }
 
-SHELL_COMMAND(hash, cmd_hash);
+SHELL_COMMAND(hash, cmd_hash, SHELL_REPORT);
 SHELL_WORDS(LARGE_CACHE, offer_hashed);

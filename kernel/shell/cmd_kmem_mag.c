@@ -109,6 +109,8 @@ static int cmd_magazines(char **argv)
 
     if (!heap_cache_argument(on || off ? argv[2] : argv[1], &cp))
         return 1;
+    if ((on || off) && !shell_may_change())
+        return 1;
     if (on || off)
         error = switch_them(cp, on);
     if (error == 0)
@@ -116,4 +118,4 @@ static int cmd_magazines(char **argv)
     return error;
 }
 
-SHELL_COMMAND(magazines, cmd_magazines);
+SHELL_COMMAND(magazines, cmd_magazines, SHELL_REPORT);

@@ -98,7 +98,7 @@ static int cmd_buddyinfo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(buddyinfo, cmd_buddyinfo);
+SHELL_COMMAND(buddyinfo, cmd_buddyinfo, SHELL_REPORT);
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -379,4 +379,4 @@ static int cmd_pages(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, cmd_pages);
+SHELL_COMMAND(pages, cmd_pages, SHELL_REPORT);

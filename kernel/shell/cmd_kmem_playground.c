@@ -420,7 +420,9 @@ static int cmd_kmem(char **argv)
 
     while (strcmp(argv[1], verbs[i].name) != 0)
         i++;
+    if (verbs[i].run != play_list && !shell_may_change())
+        return 1;
     return verbs[i].run(argv);
 }
 
-SHELL_COMMAND(kmem, cmd_kmem);
+SHELL_COMMAND(kmem, cmd_kmem, SHELL_REPORT);

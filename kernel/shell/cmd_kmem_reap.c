@@ -137,6 +137,8 @@ static int cmd_reap(char **argv)
     struct reap_sum sum = {0};
     struct kmem_cache *cp;
 
+    if (!shell_option('n') && !shell_may_change())
+        return 1;
     if (!heap_cache_argument(argv[1], &cp))
         return 1;
     if (shell_option('a'))
@@ -159,7 +161,7 @@ static int cmd_reap(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap);
+SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
 
 /* ---- ws ----------------------------------------------------------------- */
 
@@ -179,6 +181,8 @@ static int set_interval(const char *word)
 {
     uint32_t seconds;
 
+    if (!shell_may_change())
+        return 1;
     if (strcmp(word, "never") == 0) {
         kmem_ws_interval = KMEM_WS_INFINITE;
     } else if (parse_u32(word, &seconds) && seconds <= 1000000) {
@@ -239,4 +243,4 @@ static int cmd_ws(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ws, cmd_ws);
+SHELL_COMMAND(ws, cmd_ws, SHELL_REPORT);

@@ -328,7 +328,7 @@ static int cmd_slabs(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabs, cmd_slabs);
+SHELL_COMMAND(slabs, cmd_slabs, SHELL_REPORT);
 
 /* ---- colours ------------------------------------------------------------ */
 
@@ -497,4 +497,4 @@ static int cmd_colours(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(colours, cmd_colours);
+SHELL_COMMAND(colours, cmd_colours, SHELL_REPORT);

@@ -578,4 +578,4 @@ static int cmd_kmastat(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat);
+SHELL_COMMAND(kmastat, cmd_kmastat, SHELL_REPORT);

@@ -260,4 +260,4 @@ static int cmd_walk(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(walk, cmd_walk);
+SHELL_COMMAND(walk, cmd_walk, SHELL_REPORT);

@@ -299,7 +299,7 @@ static int cmd_whatis(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(whatis, cmd_whatis);
+SHELL_COMMAND(whatis, cmd_whatis, SHELL_REPORT);
 
 /* ---- map ---------------------------------------------------------------- */
 
@@ -433,4 +433,4 @@ static int cmd_map(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(map, cmd_map);
+SHELL_COMMAND(map, cmd_map, SHELL_REPORT);

@@ -262,7 +262,7 @@ static int cmd_log(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(log, cmd_log);
+SHELL_COMMAND(log, cmd_log, SHELL_REPORT);
 
 /* ---- history ------------------------------------------------------------ */
 

@@ -109,7 +109,7 @@ static int cmd_x(char **argv)
     return dump(addr, n);
 }
 
-SHELL_COMMAND(x, cmd_x);
+SHELL_COMMAND(x, cmd_x, SHELL_REPORT);
 
 /* ---- sym ---------------------------------------------------------------- */
 
@@ -133,7 +133,7 @@ static int cmd_sym(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sym, cmd_sym);
+SHELL_COMMAND(sym, cmd_sym, SHELL_REPORT);
 
 /* ---- meminfo ------------------------------------------------------------ */
 
@@ -228,7 +228,7 @@ static int cmd_meminfo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(meminfo, cmd_meminfo);
+SHELL_COMMAND(meminfo, cmd_meminfo, SHELL_REPORT);
 
 /* ---- panic -------------------------------------------------------------- */
 

@@ -1,6 +1,5 @@
 /*
- * explain: a cache in the words of the paper. Its sentences are in explain.txt,
- * which GDB's `slab explain` also uses (tools/gdb/slab_explain.py).
+ * explain: a cache in the words of the paper. Its sentences are in explain.txt.
  * paper: the commands, the code and a test of each section, from paper.txt.
  */
 #include "drivers/console.h"
@@ -191,7 +190,7 @@ static int cmd_explain(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(explain, cmd_explain);
+SHELL_COMMAND(explain, cmd_explain, SHELL_REPORT);
 
 /* ---- paper -------------------------------------------------------------- */
 
@@ -245,5 +244,5 @@ static void offer_sections(const struct shell_offer *o)
     }
 }
 
-SHELL_COMMAND(paper, cmd_paper);
+SHELL_COMMAND(paper, cmd_paper, SHELL_REPORT);
 SHELL_WORDS(SECTION, offer_sections);

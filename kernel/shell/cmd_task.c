@@ -149,7 +149,7 @@ static int cmd_ps(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ps, cmd_ps);
+SHELL_COMMAND(ps, cmd_ps, SHELL_REPORT);
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -236,7 +236,7 @@ static int cmd_sessions(char **argv)
 
     if (argv[1] == NULL)
         proc_sessions(heap_print, NULL, shell_option('j'));
-    if (argv[1] == NULL || !taskcmd_alive())
+    if (argv[1] == NULL || !shell_may_change() || !taskcmd_alive())
         return argv[1] != NULL;
     error = parse_u32(argv[2], &number) ? session_end(number) : -ESRCH;
     if (error != -ESRCH)
@@ -249,7 +249,7 @@ static int cmd_sessions(char **argv)
                                     argv[2]);
 }
 
-SHELL_COMMAND(sessions, cmd_sessions);
+SHELL_COMMAND(sessions, cmd_sessions, SHELL_REPORT);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -419,4 +419,4 @@ static int cmd_files(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, cmd_files);
+SHELL_COMMAND(files, cmd_files, SHELL_REPORT);

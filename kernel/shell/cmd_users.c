@@ -280,7 +280,7 @@ static int cmd_users(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(users, cmd_users);
+SHELL_COMMAND(users, cmd_users, SHELL_REPORT);
 
 /* ---- old and leaks ------------------------------------------------------ */
 
@@ -344,7 +344,7 @@ static int cmd_old(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(old, cmd_old);
+SHELL_COMMAND(old, cmd_old, SHELL_REPORT);
 
 /* ---- the roots of the scan ---------------------------------------------- */
 
@@ -389,6 +389,8 @@ static int cmd_leaks(char **argv)
     struct kmem_leak_stat st;
 
     (void)argv;
+    if (CPU_SEVERAL && !shell_may_change()) /* it empties the magazines */
+        return 1;
     if (!heap_number('m', &seconds))
         return 1;
     clear_groups(seconds * US_PER_S, shell_option('m'));
@@ -408,4 +410,4 @@ static int cmd_leaks(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(leaks, cmd_leaks);
+SHELL_COMMAND(leaks, cmd_leaks, SHELL_REPORT);

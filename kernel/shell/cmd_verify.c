@@ -201,4 +201,4 @@ static int cmd_verify(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(verify, cmd_verify);
+SHELL_COMMAND(verify, cmd_verify, SHELL_REPORT);

@@ -28,7 +28,8 @@
 #define PANICS_MAX   8 /* failures inside the shell of a failed machine */
 
 static const char self[] = "slate";
-static const char *current = self;          /* the command that runs */
+static const char *current = self; /* the command that runs */
+bool shell_asked;
 static bool interrupted;                    /* ^C was typed */
 static const struct usage_options *options; /* of that command */
 
@@ -44,6 +45,14 @@ int shell_error(const char *fmt, ...)
     va_end(ap);
     kprintf("\n");
     return 1;
+}
+
+bool shell_may_change(void)
+{
+    if (shell_asked)
+        shell_error("a stopped machine only prints reports; type this at the "
+                    "kernel's prompt");
+    return !shell_asked;
 }
 
 bool shell_interrupted(void)
@@ -177,16 +186,17 @@ static int run_words(int argc, char **argv)
     if (!c)
         return unknown(argv[0]);
     current = c->command_name;
-    if (outer == self)
+    if (outer == self && !shell_asked)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
                        c->command_name, (unsigned)timer_ms());
     options = &given;
-    if (usage_take(argc, argv, &given))
+    if ((c->command_report || shell_may_change()) &&
+        usage_take(argc, argv, &given))
         result = c->command_run(argv);
     pager_report_ended();
     current = outer;
     options = outer_options;
-    if (result != 0)
+    if (result != 0 && !shell_asked)
         debugcon_event("{\"event\":\"status\",\"command\":\"%s\","
                        "\"status\":%d}",
                        c->command_name, result);
@@ -242,6 +252,13 @@ int shell_execute(char *line)
     if (interrupted)
         end_interrupt();
     return result;
+}
+
+int shell_ask(char *line)
+{
+    shell_asked = true;
+    current = self;
+    return shell_execute(line);
 }
 
 /* ---- the loop ----------------------------------------------------------- */
@@ -372,4 +389,4 @@ static int cmd_history(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(history, cmd_history);
+SHELL_COMMAND(history, cmd_history, SHELL_REPORT);

@@ -25,15 +25,21 @@
 struct shell_command {
     const char *command_name;
     int (*command_run)(char **argv); /* argv ends with NULL */
+    bool command_report;
 };
 
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-#define SHELL_COMMAND(id, run)                                                 \
-    static const struct shell_command shell_command_##id                       \
-        __attribute__((used, section("shell_commands"),                        \
-                       aligned(sizeof(void *)))) = {#id, run}
+/* SHELL_COMMAND(uptime, cmd_uptime, SHELL_REPORT): it may be called in a
+ * stopped machine (asked.h). It writes nothing that lasts, or calls
+ * shell_may_change before. */
+#define SHELL_REPORT .command_report = true
+
+#define SHELL_COMMAND(id, ...)                                                 \
+    static const struct shell_command shell_command_##id __attribute__((       \
+        used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
+        .command_name = #id, .command_run = __VA_ARGS__}
 
 /* Where completion wants the words of a kind. */
 struct shell_offer {
@@ -80,6 +86,15 @@ const struct shell_command *shell_find(const char *name);
 /* Runs one line: commands separated by `;`. Returns the last one's status. For
  * tools, each status that is not 0 is an event, too. `line` is changed. */
 int shell_execute(char *line);
+
+/* The same for a debugger, in a stopped machine (asked.h). */
+int shell_ask(char *line);
+
+/* Whether it is a debugger that has called the command. */
+extern bool shell_asked;
+
+/* False after an error line: then only reports are run. */
+bool shell_may_change(void);
 
 /* Prints "NAME: what is wrong; what would be right" on one line. Returns 1. */
 int shell_error(const char *fmt, ...) PRINTF_LIKE(1, 2);

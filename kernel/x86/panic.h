@@ -23,6 +23,13 @@ void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));
 /* True once the machine has panicked. */
 bool panic_happened(void);
 
+/* Makes the kernel behave as after a panic, for a call of a debugger
+ * (kernel/shell/asked.c): locks are broken, and nothing sleeps. */
+void panic_pretend(void);
+
+/* True once the machine has panicked, unlike panic_happened in such a call. */
+bool panic_reported(void);
+
 /* Whether a machine that has panicked, or cannot start, ends (the option
  * panic=exit) with PANIC_EXIT (power_exit); else it waits for a person. */
 extern bool panic_exits;
