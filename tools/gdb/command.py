@@ -48,17 +48,6 @@ def waste(part, whole):
     return percent(max(whole - part, 0), whole)
 
 
-def age(ms):
-    """A time in milliseconds, in at most 6 characters."""
-    s = ms // 1000
-    for limit, text in ((1000, f"{ms}ms"), (600000, f"{s}.{ms % 1000 // 100}s"),
-                        (6000000, f"{s // 60}m"),
-                        (360000000, f"{s // 3600}h")):
-        if ms < limit:
-            return text
-    return f"{s // 86400}d"
-
-
 def seconds(us):
     return f"{us // 1000000}.{us % 1000000:06}"
 
@@ -67,21 +56,12 @@ def plural(n, what):
     return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
-def clock_ms():
-    """The kernel's clock."""
-    now = target.variable("timer_now")
-    return int(now["now_high"]) << 32 | int(now["now_low"])
-
-
-def ago(ms):
-    """The time since the kernel's clock was at `ms`."""
-    return age(max(0, clock_ms() - ms))
-
-
 def clock_us():
-    """The same in microseconds: the last value that the kernel asked for, or
-    the last tick; a stopped target does not show its time-stamp counter."""
-    return max(clock_ms() * 1000, int(gdb.parse_and_eval("timer_us::last")))
+    """The kernel's clock: the last value that the kernel asked for, or the last
+    tick; a stopped target does not show its time-stamp counter."""
+    now = target.variable("timer_now")
+    ms = int(now["now_high"]) << 32 | int(now["now_low"])
+    return max(ms * 1000, int(gdb.parse_and_eval("timer_us::last")))
 
 
 def json_line(value):
@@ -92,21 +72,16 @@ def json_line(value):
 
 class Table:
     """Rows in columns. `spec` is "NAME:WIDTH …", a negative width for a column
-    aligned to the left; the last column may have any length. With `as_json`
-    each row is a JSON object with the columns' names in lower case as keys.
-    `margin` columns before the first are for the marks of a row: `!` marks a
-    row that contradicts itself."""
+    aligned to the left; the last column may have any length. `margin` columns
+    before the first are for the marks of a row: `!` marks a row that
+    contradicts itself."""
 
-    def __init__(self, spec, as_json=False, margin=0):
+    def __init__(self, spec, margin=0):
         self.columns = [(name, int(width)) for name, width in
                         (column.rsplit(":", 1) for column in spec.split())]
-        self.as_json, self.margin, self.rows = as_json, margin, 0
-        self.say(" " * margin + self._line([n for n, _ in self.columns]))
-
-    def say(self, text):
-        """Prints a line that is not a row; not in JSON."""
-        if not self.as_json:
-            print(text.rstrip())
+        self.margin, self.rows = margin, 0
+        head = self._line([n for n, _ in self.columns])
+        print((" " * margin + head).rstrip())
 
     def _line(self, cells):
         first, width = str(cells[0]), self.columns[0][1]
@@ -125,29 +100,15 @@ class Table:
 
     def row(self, *cells, mark=""):
         self.rows += 1
-        if self.as_json:
-            row = {name.lower(): cell for (name, _), cell in
-                   zip(self.columns, cells)}
-            if "!" in mark:
-                row["bad"] = True
-            json_line(row)
-        else:
-            print((f"{mark:<{self.margin}}" + self._line(cells)).rstrip())
+        print((f"{mark:<{self.margin}}" + self._line(cells)).rstrip())
 
     def each(self, items):
         """The items that can be read; prints a row for each of the others."""
         for item in items:
             if isinstance(item, UNREADABLE):
-                self.bad(item)
+                print(f"! {item}")
             else:
                 yield item
-
-    def bad(self, why):
-        """Prints the reason why a row is missing."""
-        if self.as_json:
-            json_line({"bad": str(why)})
-        else:
-            print(f"! {why}")
 
 
 def merged(runs):
@@ -159,10 +120,6 @@ def merged(runs):
         else:
             found.append([first, length, *rest])
     return found
-
-
-def bar(n, whole, width, char="#"):
-    return char * -(-n * width // max(whole, 1))
 
 
 # ---- arguments -------------------------------------------------------------
@@ -278,7 +235,7 @@ class Command(gdb.Command):
         plain = re.sub(r"\[.*\]|\.+", "", " ".join(words)).split()
         self.least, self.most = len(plain), \
             16 if "..." in words else len(words)
-        self.joined = self.most == 1 and \
+        self.joined = self.most == 1 and ":" not in self.options and \
             re.search(r"ADDR|SLAB|BUF|PID|SECONDS", words[0]) is not None
         self.choices = re.findall(r"\b[a-z]+\b", " ".join(words))
         super().__init__(self.name, gdb.COMMAND_DATA)
@@ -318,15 +275,23 @@ class Command(gdb.Command):
 
 
 class Group(gdb.Command):
-    """A prefix of commands. Typed alone, it lists them."""
+    """A prefix of commands. Typed alone, it lists them; otherwise(line) gets
+    a line that begins with none of them."""
+
+    named = {}
+    otherwise = None
 
     def __init__(self, name, about):
         self.name = name
+        self.named[name] = self
         self.__doc__ = f"{about}.\nUsage: {name} COMMAND\n`{name}` alone " \
             f"lists the commands, `help {name} COMMAND` explains one."
         super().__init__(name, gdb.COMMAND_DATA, prefix=True)
 
     def invoke(self, argument, from_tty):
+        if argument and self.otherwise:
+            self.run(argument)
+            return
         if argument:
             raise gdb.GdbError(f"{self.name}: there is no "
                                f"'{argument.split()[0]}'; `{self.name}` lists "
@@ -334,6 +299,13 @@ class Group(gdb.Command):
         for command in sorted(Command.instances, key=lambda c: c.name):
             if command.name.startswith(f"{self.name} "):
                 print(f"{command.usage}\n        {command.summary}")
+
+    def run(self, line):
+        target.forget()
+        try:
+            self.otherwise(line)
+        except (Fail, gdb.MemoryError, *UNREADABLE) as e:
+            raise gdb.GdbError(f"{self.name}: {e}") from e
 
 
 def function(value):

@@ -10,10 +10,10 @@ import itertools
 
 import system
 import target
-from command import age, clock_us, evaluate, seconds
+from command import clock_us, evaluate, plural, seconds
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
-                    WORD_MASK, Fail, Record, constant, read, record,
-                    up_to_break, word)
+                    WORD_MASK, Fail, Record, constant, record, up_to_break,
+                    word)
 
 
 def signed(n):
@@ -22,7 +22,7 @@ def signed(n):
 
 
 KINDS = "named", "class", "internal"
-STATES = FULL, PARTIAL, FREE = "full", "partial", "free"
+FULL, PARTIAL, FREE = "full", "partial", "free"
 
 
 @functools.lru_cache(maxsize=None)
@@ -107,14 +107,11 @@ class Cache(Record):
         self.heap = heap
         self.sentinel = self.where("null")  # the list's head, without buffers
         self.kind_name = KINDS[min(self.kind, len(KINDS) - 1)]
-        self.large = self.hashed = bool(self.flags & constant("KMF_HASH"))
+        self.hashed = bool(self.flags & constant("KMF_HASH"))
         self.debugged = self.in_mode("FPZUSG")  # T needs no other layout
-        self.mode_text = "".join(filter(self.in_mode, mode_bits()))
         self.own_supplier = self.supplier.getpages != 0
         self.slab_bytes = min(self.slab_pages, heap.pages.count) * PAGE_SIZE
         self.header = 0 if self.hashed else target.layout("kmem_slab").size
-        self.slab_left = self.slab_bytes - self.header - \
-            self.slab_chunks * self.chunk
         # The difference may be negative if the counts contradict each other.
         self.inuse = signed(self.cache_allocs - self.cache_frees)
         self.allocs, self.frees = (
@@ -140,29 +137,6 @@ class Cache(Record):
         """Whether its counts contradict each other."""
         return not 0 <= self.inuse <= self.total or self.partial < 0 or \
             self.allocs - self.frees != self.inuse
-
-    @property
-    def colours(self):
-        return range(self.colour_min, self.colour_max + 1, max(self.align, 1))
-
-    @property
-    def tag_bytes(self):
-        """Bytes of a chunk that a debugging mode adds: redzones; in mode G the
-        unmapped page after the object."""
-        return PAGE_SIZE if self.in_mode("G") else \
-            2 * constant("KMEM_GUARD_FRONT") if self.in_mode("Z") else 0
-
-    @property
-    def own_chunk(self):
-        """The chunk without the colour: in mode G `chunk` begins at the start
-        of the slab and includes the colour."""
-        return self.chunk - self.colour_min if self.in_mode("G") else self.chunk
-
-    @property
-    def extra_word(self):
-        """Bytes of the extra word for the link, which keeps it out of a
-        constructed object."""
-        return WORD if not self.hashed and (self.ctor or self.dtor) else 0
 
     @functools.cached_property
     def slab_list(self):
@@ -282,6 +256,17 @@ class Slab(Record):
             seen.add(index)
             at = following
         return found
+
+    @property
+    def wrong(self):
+        """What is wrong with the freelist, or None."""
+        for *_, why in self.steps:
+            if why:
+                return f"a link of the freelist {why}"
+        free = self.chunks - self.refcnt
+        return None if len(self.steps) == free else \
+            f"{plural(len(self.steps), 'link')} on the freelist, but {free} " \
+            "free by the count"
 
     @functools.cached_property
     def free_links(self):
@@ -470,30 +455,6 @@ class Heap:
 
 
 # ---- damage ----------------------------------------------------------------
-
-def damage(b):
-    """(what is wrong, first wrong byte) of a Buffer in the debug layout, or
-    None."""
-    cache, places = b.cache, []
-    if cache.in_mode("Z"):
-        guard = bytes([constant("KMEM_GUARD")])
-        front = min(cache.colour_min, constant("KMEM_GUARD_FRONT"))
-        places += [("redzone after a buffer is damaged", b.address + b.size,
-                    cache.redzone_end - b.size, guard),
-                   ("redzone before a buffer is damaged", b.address - front,
-                    front, guard)]
-    if not b.used and cache.in_mode("P"):
-        places.append(("free buffer is not deadbeef throughout", b.address,
-                       cache.size, constant("KMEM_FREED").to_bytes(WORD,
-                                                                   "little")))
-    return next(((why, address + i) for why, address, size, pattern in places
-                 for i, byte in enumerate(read(address, size))
-                 if byte != pattern[i % len(pattern)]), None)
-
-
-def show_age(transaction):
-    return age(transaction.ago // 1000) if transaction else "-"
-
 
 def show_caller(transaction):
     return transaction.names[0] if transaction else "-"

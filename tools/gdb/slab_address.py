@@ -6,7 +6,6 @@ import system
 import target
 from command import Command, Hex, Table, parse_address, plural
 from heap import Heap
-from slab_verify import slab_wrong
 from target import (PAGE_MASK, PAGE_SHIFT, UNREADABLE, WORD, constant, linker,
                     register, words)
 
@@ -63,7 +62,7 @@ def print_place(slab, address):
     if slab.number is None:
         print("its page is unmapped (mode S)")
         return
-    print(f"{'! ' if slab_wrong(slab) else ''}slab 0x{slab.address:08x}, base "
+    print(f"{'! ' if slab.wrong else ''}slab 0x{slab.address:08x}, base "
           f"0x{slab.base:08x}, number {slab.number + 1} of {c.slabs}: "
           f"{slab.state}, {slab.refcnt} of {slab.chunks} used")
 

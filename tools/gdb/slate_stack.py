@@ -51,23 +51,6 @@ def callers(frame, load, returns):
         pass
 
 
-def kernel_pcs(task):
-    """The return addresses on the kernel stack of a task that does not run,
-    as the shell's `bt` finds them; [] for one that does."""
-    if system.runs(task):
-        return []
-    registers = switch_frame(task)
-    return [registers["eip"], *callers(registers["ebp"], word,
-                                       target.is_code)][:24]
-
-
-def print_pcs(pcs):
-    if not pcs:
-        print("  (it runs)")
-    for i, pc in enumerate(pcs):
-        print(f"  {i:2}  0x{pc:08x}  {target.symbol_text(pc)}")
-
-
 STUBS = "trap_common", "trap_syscall", "to_user", "first", "trap_return"
 TRAP = "edi", "esi", "ebp", "ebx", "edx", "ecx", "eax", "eip"
 
@@ -330,13 +313,11 @@ def kernel_part(task):
 
 
 class Bt(Command):
-    """slate bt [-k] [PID]
+    """slate bt [PID]
     The callers of any task, in the kernel and in its program.
     For a task that does not run, from the switch to another task on. Without
     PID: the task that runs. Programs follow below a line of their own; names
     and lines are known if build/user/bin has the program.
-      -k  as the kernel shell's bt prints it: by frame pointers, without lines;
-          of tasks that do not run
     Example: slate bt 2"""
 
     def run(self, args):
@@ -344,11 +325,6 @@ class Bt(Command):
             else system.on_processor()
         if task is None:
             print("\n".join(gdb_frames(None)))
-        elif "k" in args:
-            pcs = kernel_pcs(task)
-            if not pcs:
-                raise Fail(f"task {task.task_pid} runs")
-            print_pcs(pcs)
         else:
             print(system.about_task(task))
             if system.state_of(task) == "ended" and not system.runs(task):

@@ -1,4 +1,4 @@
-"""slate syms: addresses by name. slate symbols: the symbols of programs.
+"""slate symbols: the symbols of programs.
 
 All programs are linked to the same addresses, so those of one at a time can be
 loaded. Files with debug information are in user/bin and user/sbin beside the
@@ -14,7 +14,7 @@ import gdb
 
 import system
 import target
-from command import Command, evaluate, parse_address
+from command import Command, evaluate
 from target import UNREADABLE, Fail, relative
 
 _loaded = None  # the path of the program whose symbols GDB has
@@ -142,25 +142,6 @@ class Symbols(Command):
             path = file_of(system.parse_task(word).task_name)
         if path is None:
             raise Fail(f"there is no program {word} in "
-                       f"{relative(folders()[0])}")
+                       f"{relative(folders()[0])}; the kernel's symbols are "
+                       "always known: `info symbol`, `info address`")
         load(path)
-
-
-class Syms(Command):
-    """slate syms ADDR|SYMBOL ...
-    From addresses to functions and source lines, and back.
-    For an address: the function or object that contains it, how far in, and the
-    line. For a symbol: its address. Addresses in a program are known when its
-    symbols are (`slate symbols`).
-    Example: slate syms kmain 0xc0101a02"""
-
-    def run(self, args):
-        for word in args.words:
-            address = parse_address(word)
-            if target.symbol_at(address) is None:
-                raise Fail(f"no symbol is at 0x{address:08x}; `slab whatis` "
-                           "says what is")
-            line = target.source_line(address) if target.is_code(address) \
-                else ""
-            print(f"0x{address:08x} {target.symbol_text(address)}  {line}"
-                  .rstrip())

@@ -1,14 +1,12 @@
-"""The kernel's objects as data: tasks, handles, pipes, inodes, ports, address
-spaces. Every structure is a Record; in the place of one that cannot be read is
-an exception of UNREADABLE.
+"""The kernel's objects as data: tasks, inodes, address spaces. Every structure
+is a Record; in the place of one that cannot be read is an exception of
+UNREADABLE.
 """
-
-import itertools
 
 import target
 from command import evaluate
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
-                    WORD_MASK, BadMemory, Broken, Fail, address_of, constant,
+                    WORD_MASK, BadMemory, Fail, address_of, constant,
                     enumerators, good, members, read, record, record_of,
                     string, word)
 
@@ -122,40 +120,7 @@ def stacks():
             task.task_esp, task
 
 
-# ---- handles and what they refer to ----------------------------------------
-
-def slots(table):
-    """Every slot of a handle table, open or not."""
-    size = target.layout("handle").size
-    return [record("handle", table.table_slot + i * size)
-            for i in range(min(table.table_size, constant("HANDLES_MAX")))]
-
-
-def handles(task):
-    """(number, slot, the object's type) of each open handle of a task."""
-    table = record("handle_table", task.task_handles)
-    for number, slot in enumerate(slots(table)):
-        if slot.handle_object:
-            try:
-                kind = record("object_type", word(slot.handle_object))
-                yield number, slot, string(kind.type_name, 16)
-            except BadMemory as e:
-                yield Broken(f"handle {number}: {e}")
-
-
-# ---- pipes, inodes, ports --------------------------------------------------
-
-def all_pipes():
-    """All pipes that are constructed, in the order of their list."""
-    return members(address_of("pipes", "fs/pipe.c"), "pipe", "pipe_link")
-
-
-def pipes():
-    """The pipes in use, by address."""
-    return sorted((p for p in all_pipes() if isinstance(p, UNREADABLE)
-                   or p.pipe_readers | p.pipe_writers),
-                  key=lambda p: getattr(p, "address", 1 << 32))
-
+# ---- files ---------------------------------------------------------------
 
 def fs_name(inode):
     return string(record("fs", inode.inode_fs).fs_name, 16)
@@ -164,40 +129,6 @@ def fs_name(inode):
 def mounts():
     """The mounted file systems, by number."""
     return list(members(address_of("mounts", "fs/fs.c"), "fs", "fs_link"))
-
-
-def inode_table():
-    return record_of("inode_table", "fs/inode.c")
-
-
-def hash_chains(table):
-    """[the links] of each bucket of a struct hash, up to where it breaks."""
-    per_segment = constant("HASH_SEGMENT_BUCKETS")
-    for i in range(min(table.hash_buckets, per_segment * 512)):
-        chain = []
-        try:
-            first = word(table.hash_segment[i // per_segment]
-                         + i % per_segment * WORD)
-            chain.extend(target.walk_chain(first))
-        except UNREADABLE as e:
-            chain.append(Broken(f"bucket {i}: {e}"))
-        yield chain
-
-
-def inodes():
-    """The inodes in memory, by file system and number."""
-    found, bad = {}, []
-    offset = target.layout("inode").offset("inode_hash_link")
-    for link in itertools.chain(*hash_chains(inode_table())):
-        try:
-            if isinstance(link, UNREADABLE):
-                raise link
-            inode = record("inode", link - offset)
-            fs = record("fs", inode.inode_fs)
-            found[fs.fs_id, inode.inode_number, inode.address] = inode
-        except UNREADABLE as e:
-            bad.append(e)
-    return [*(found[key] for key in sorted(found)), *bad]
 
 
 def file_type(inode):
@@ -215,51 +146,10 @@ def access_text(flags):
     return {0: "r", 1: "w", 2: "rw"}.get(flags & constant("O_ACCMODE"), "?")
 
 
-def ports():
-    """Every port, by number."""
-    return members(address_of("port_all"), "port", "port_all_link")
-
-
-def irq_lines(port):
-    """The interrupt lines bound to the port at that address, as bits."""
-    return sum(1 << i for i, line in
-               enumerate(target.elements("lines", "ipc/irq.c"))
-               if int(line["line_port"]) & WORD_MASK == port)
-
-
-# ---- messages --------------------------------------------------------------
-
-def ipc_state(task):
-    """none, queued, reply, transfer or receiving."""
-    return enumerators("ipc_state", "IPC_").get(task.task_ipc.ipc_state, "?")
-
-
-def ipc_members(head):
-    """The tasks in the list of callers, receivers or clients at `head`."""
-    return members(head, "task", "task_ipc",
-                   target.layout("task_ipc").offset("ipc_link"))
-
-
-def ipc_waits_for(task):
-    """The task that owes a task a reply, or None."""
-    state = ipc_state(task)
-    if state_of(task) == "ready":
-        return None
-    if state == "queued":
-        return find_task(record("port", task.task_ipc.ipc_port).port_server)
-    if state in ("reply", "transfer"):
-        return record("task", task.task_ipc.ipc_server)
-    return None
-
-
 # ---- address spaces --------------------------------------------------------
 
 def regions(space):
     return members(space.where("space_regions"), "region", "region_link")
-
-
-def region_kinds():
-    return enumerators("region_kind", "REGION_")
 
 
 def mapped(space):

@@ -1,8 +1,8 @@
 """The stopped machine as data, for all commands: memory, the kernel's symbols,
 structures by the kernel's debug information, and lists, which may be broken.
 
-Nothing here calls a function of the kernel, and only write() changes memory,
-so everything works at a breakpoint, in a replay and on a core.
+Nothing here calls a function of the kernel or changes memory, so everything
+works at a breakpoint, in a replay and on a core.
 """
 
 import functools
@@ -104,22 +104,6 @@ def string(address, limit=256):
             break
         text += byte
     return text.decode("latin-1")
-
-
-def escaped(text):
-    """A string as one word, as escape() of kernel/lib/string.h shows it."""
-    return "".join(c if "!" <= c <= "~" and c != "\\" else f"\\{ord(c):03o}"
-                   for c in text)
-
-
-def write(address, value, size=WORD):
-    """Sets an integer in the target."""
-    try:
-        gdb.selected_inferior().write_memory(
-            address, (value & (1 << 8 * size) - 1).to_bytes(size, "little"))
-    except gdb.error as e:
-        raise Fail("this target cannot be written to: a memory dump?") from e
-    forget()
 
 
 def need_target():

@@ -24,7 +24,7 @@ import target
 from command import Command, json_line, parse_address
 from heap import Heap
 from references import life
-from slab_control import error_text
+from slab_break import error_text
 from stores import (Moment, Party, damaging, print_place, print_stack, skip,
                     stores, to_call)
 from target import WORD, BadMemory, Fail, record, word

@@ -8,13 +8,13 @@ import re
 import gdb
 
 import reverse
-import slab_log
 import target
 from balance import unbalanced
 from heap import Heap
 from slab_address import memory
 from stores import Party, outer, print_stack, skip, stores
-from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
+from target import (PAGE_SHIFT, WORD, WORD_MASK, Fail, linker, register, word,
+                    words)
 
 COUNT_MAX = 1 << 16  # a larger value is not a count
 
@@ -34,13 +34,21 @@ def counts_in(kind, name="", at=0):
     return found
 
 
+def remembered():
+    """The addresses of the allocator's own records, which are not pointers to
+    objects."""
+    for value in map(target.variable, ("kmem_last_error", "rings")):
+        start = int(value.address) & WORD_MASK
+        yield range(start, start + value.type.sizeof)
+
+
 def places_of(address, cache):
     """The words in use that point to `address` and may be references: not those
     on stacks, of the allocator, of hash tables, and of other objects of the
     cache, which are links of lists."""
     heap, found = Heap(), set()
     stack = range(linker("boot_stack_bottom"), linker("boot_stack_top"))
-    forgotten = [*slab_log.remembered(), stack]
+    forgotten = [*remembered(), stack]
     for base, data in memory(heap):
         if address.to_bytes(WORD, "little") not in data:
             continue

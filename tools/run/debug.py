@@ -29,8 +29,8 @@ SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
 # What Slate adds to GDB.
-BANNER = ["-ex", r"echo \n`slab` and `slate` list the commands for the heap and"
-          r" for the rest of the kernel.\n"]
+BANNER = ["-ex", r"echo \n`slate help` lists the kernel's reports, `slab` and"
+          r" `slate` GDB's own views.\n"]
 
 
 def find_gdb():

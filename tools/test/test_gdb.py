@@ -42,7 +42,7 @@ def test_shows_source_and_names_its_commands(session):
     """The arguments of this file come after what everybody gets."""
     before = session.stdout.split("at:", 1)[0]
     assert before.count("gdt_init();") == 2 and "canary_init();" in before
-    assert "\n`slab` and `slate` list the commands" in before, before
+    assert "\n`slate help` lists the kernel's reports" in before, before
 
 
 @pytest.mark.parametrize("further", [[], ["-ex", "continue"]])

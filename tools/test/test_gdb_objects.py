@@ -1,13 +1,9 @@
-"""The commands of `slate` in GDB, against the kernel shell's own.
-
-One run: programs that wait for one another in every way, then the shell's
-commands one by one. GDB stops where each begins and says the same by its own
-means; the two texts must be equal. At the last stop everything is asked once
-more, the memory is written to a core, and a GDB on the core must give the same
-answers. Then structures are broken on purpose.
+"""The commands of `slate` in GDB on programs that wait for one another in every
+way: GDB's own views of tasks, and the reports of the kernel that the book
+shows. At the last stop the memory is written to a core, and a GDB on the core
+must give the same answers.
 """
 
-import json
 import os
 import re
 import subprocess
@@ -32,30 +28,14 @@ EARLY = "## Symbols of programs", "## Cores"
 PROGRAMS = ("run -b sh -c 'sleep 99|cat';run -b sleep 99;run -b -p init;"
             "run sleep 1;run -b pong;run -b sh -c 'ls|sleep 99';run sleep 1;"
             "run -b ping -n9999 -s{size};kill 5;")
-SHELL = ("verify -j;pages -j;ps;pipes;inodes -a;ports;ipc;servers;bt 9;"
-         "files 9;files 12;dmesg")
-
-# Commands of which the kernel's text has to be the same, letter by letter.
-SAME = [("tasks_row", "slate tasks"), ("cmd_pipes", "slate pipes"),
-        ("cmd_inodes", "slate inodes -a"), ("cmd_ports", "slate ports"),
-        ("cmd_ipc", "slate ipc"), ("cmd_servers", "slate servers"),
-        ("cmd_bt", "slate bt -k 9"),
-        ("cmd_files", "slate files 9"), ("cmd_files", "slate files 12")]
 
 EXAMPLES = {"slate bt": "slate bt 2", "slate dmesg": "slate dmesg -n 5",
-            "slate cpus": "slate cpus", "slate enter": "slate enter 2",
-            "slate files": "slate files 4", "slate inodes": "slate inodes -a",
-            "slate ipc": "slate ipc", "slate irqs": "slate irqs",
-            "slate locks": "slate locks", "slate mounts": "slate mounts",
-            "slate pages": "slate pages page_table",
-            "slate pipes": "slate pipes", "slate ports": "slate ports",
-            "slate servers": "slate servers",
+            "slate enter": "slate enter 2", "slate locks": "slate locks",
             "slate space": "slate space 4",
             "slate symbols": "slate symbols ping",
-            "slate syms": "slate syms kmain 0xc0101a02",
-            "slate tasks": "slate tasks", "slate verify": "slate verify"}
+            "slate tasks": "slate tasks"}
 
-IN_CAT = ["slate symbols", "bt 1", "slate bt", "slate cpus", "output $pid()",
+IN_CAT = ["slate symbols", "bt 1", "slate bt", "output $pid()",
           "slate symbols off"]
 
 
@@ -71,114 +51,32 @@ def of_the_page():
             if not is_early(e) and not e.command.startswith(ELSEWHERE)]
 
 
-ASKED = [*of_the_page(),
-         "slate bt 17", "slate bt", "slate bt 0", "slate files", "slate pages",
-         "slate ipc -s", "slate dmesg", "slate syms", "slate tasks -j",
-         "slate verify -j", "print *$task(9)", "print *$task(9)->task_cwd",
+# What a core answers, too.
+VIEWS = ["slate bt 17", "slate bt", "slate bt 0", "slate dmesg",
+         "print *$task(9)", "print *$task(9)->task_cwd",
          "print *(struct file *)$task(9)->task_handles->table_slot[0]"
          ".handle_object",
          "print *(struct port *)$task(17)->task_ipc.ipc_port",
-         "print $task(99)", *(command for _, command in SAME),
-         *EXAMPLES.values(), "slate",
-         "slate enter 9", "frame level 5",
+         "print $task(99)", *EXAMPLES.values(), "slate", "slate bt 2 + 2",
+         "slate bt 4", "slate bt $task(4)->task_pid", "slate space $task(4)",
+         "slate dmesg -n 2+3", "slate enter 9", "frame level 5",
          "print c->cond_waiters.wait_reason", "slate enter", "bt 1"]
+ASKED = [*of_the_page(), *VIEWS, "slate ps", "slate ipc", "slate files 9",
+         "slate verify -j"]
 
-WRONG = {"slate tasks 5": "slate tasks: usage: slate tasks [-j]",
+SAME = {"slate bt 2 + 2": "slate bt 4", "slate space $task(4)": "slate space 4",
+        "slate bt $task(4)->task_pid": "slate bt 4",
+        "slate dmesg -n 2+3": "slate dmesg -n 5"}
+
+WRONG = {"slate tasks 5": "slate tasks: usage: slate tasks",
          "slate bt 99": "slate bt: there is no task 99; `slate tasks` lists "
                         "them",
          "slate bt x": "slate bt: 'x' is no pid; `slate tasks` lists them",
          "slate enter 1": "slate enter: task 1 has no stack to enter: it runs, "
                           "or has ended",
-         "slate files 2": "slate files: task 2 has no handles; programs have",
          "slate space 2": "slate space: task 2 has no address space; programs "
                           "have",
-         "slate verify x": "slate verify: there is no kind 'x'; tasks ports "
-                           "programs pipes inodes servers are",
-         "slate syms 0x10": "slate syms: no symbol is at 0x00000010; `slab "
-                            "whatis` says what is",
-         "slate symbols x": "slate symbols: there is no program x in",
-         "slate x": "slate: there is no 'x'; `slate` lists the commands"}
-
-# The change that breaks an invariant, and the message of `slate verify`.
-CAT = "$task(9)"
-PING = "$task(17)"
-PIPE = (f"((struct pipe *)((struct file *){CAT}->task_handles->table_slot[0]"
-        ".handle_object)->file_data)")
-BREAK = [
-    (f"{CAT}->task_state", 0, "a task in a wait queue is not blocked"),
-    (f"{CAT}->task_pid", 2, "a task is not found by its pid"),
-    ("$task(8)->task_timeout.timeout_ms", 0,
-     "a time-out in a list is not pending"),
-    ("$task(8)->task_state", 0, "a sleeper is not waiting"),
-    ("ready_mask", 8, "ready_mask does not match the run queues"),
-    (f"{CAT}->task_handles->table_used", 9,
-     "a handle table's count is wrong"),
-    (f"{CAT}->task_handles->table_size", 7,
-     "the size of a handle table is out of bounds"),
-    (f"{CAT}->task_space->space_pages", 1,
-     "a space's count of pages or tables is wrong"),
-    (f"{CAT}->task_space->space_break", 0,
-     "the heap does not end at the break"),
-    (f"{PIPE}->pipe_readers", 2, "a pipe has several readers or writers"),
-    ("pipe_count", 0, "the number of pipes is wrong"),
-    (f"{CAT}->task_cwd->inode_refs", 0,
-     "inode: the LRU list does not match the references"),
-    (f"{CAT}->task_cwd->inode_number", 2,
-     "inode: hash does not match the number"),
-    ("inode_table.hash_count", 1, " entries, but 1 counted"),
-    (f"{PING}->task_ipc.ipc_port->port_holders", 99,
-     "a port has fewer references than receivers"),
-    (f"{PING}->task_ipc.ipc_state", 1,
-     "a task is in a list, but not in the state for it"),
-    (f"{PING}->task_ipc.ipc_port->port_alarm_bits", 4,
-     "a port's alarm and its time-out do not match"),
-    ("((struct grant *)grants.next->next)->grant_in_force", 1,
-     "a grant is in force without a task"),
-    (f"{CAT}->task_ports", "(struct grant *)grants.next",
-     "a task may use ports that it has no grant for"),
-    ("gdt_tss.tss_ports[5]", 0, "the map allows other ports than the grant"),
-    ("gdt_tss.tss.iomap", 104,
-     "the map of ports is not that of the task that runs"),
-]
-
-# Broken lists and circles, and locks: the text of the row then.
-LISTS = [
-    (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slate tasks",
-     "! the list leads to 0x00000010, which cannot be read"),
-    (f"{CAT}->task_all_link.next", f"&{CAT}->task_all_link", "slate tasks",
-     "and not to its head"),
-    (f"{CAT}->task_all_link.next", "(struct list *)0x10",
-     "slab whatis $cache(\"inode\")", " of cache kmem_cache, in use: "),
-    (f"{CAT}->task_all_link.next", "(struct list *)0x10", "slab leaks",
-     "suspect: "),
-    ("port_all.next->next", "port_all.next", "slate ports",
-     "and not to its head"),
-    (f"{PIPE}->pipe_link.next", "(struct list *)0", "slate pipes",
-     "cannot be read"),
-    (f"{CAT}->task_waiting", "(struct wait_queue *)0x1000", "slate tasks",
-     "! its wait queue: 0x00001000 cannot be read"),
-    (f"{CAT}->task_cwd", "(struct inode *)0x1000", "slate files 9",
-     "! 0x00001000 cannot be read"),
-    (f"{CAT}->task_cwd->inode_mutex.mutex_owner", "$task(4)", "slate locks",
-     " sh(4)              -"),
-    (f"{PIPE}->pipe_mutex.mutex_owner", "(struct task *)0x1000",
-     "slate locks", "! 0x00001000"),
-]
-
-
-def breaking():
-    """The commands that break each thing, look, and mend it."""
-    looks = [(what, value, "slate verify") for what, value, _ in BREAK]
-    looks += [(what, value, look) for what, value, look, _ in LISTS]
-    for what, value, look in looks:
-        # The place is kept: it may not be found by its name afterwards.
-        yield f"set $place = &({what}) # {what} {value}"
-        yield f"set $old = *$place # {what} {value}"
-        yield f"set var *$place = {value}"
-        yield f"{look} # {what} {value}"
-        yield f"print $_exitcode # {what} {value}"
-        yield f"set var *$place = $old # {what} {value}"
-    yield "slate verify"
+         "slate symbols x": "slate symbols: there is no program x in"}
 
 
 @pytest.fixture(scope="module")
@@ -189,22 +87,17 @@ def core_file(shared_path):
 @pytest.fixture(scope="module")
 def run(kernel, core_file):
     cat = 'copy_file if $_streq($task_name(cpu_boot.cpu_task), "cat")'
-    steps = [("shell_run", ["slate symbols on"]),
-             ("mutex_unlock", ["slate locks"]),
-             (cat, IN_CAT),
-             ("cmd_verify", ["slate verify -j"]),
-             ("cmd_pages", ["slate pages -j"]),
-             *((at, [command]) for at, command in SAME),
-             ("cmd_dmesg", ASKED)]
     looks = [f"help {command}" for command in EXAMPLES]
-    steps.append(("taskcmd_reap", [*looks, *WRONG, *breaking()]))
+    steps = [("shell_run", ["slate symbols on"]),
+             ("mutex_unlock", ["slate locks"]), (cat, IN_CAT),
+             ("cmd_dmesg", ASKED), ("taskcmd_reap", [*looks, *WRONG])]
     # A run repeats itself exactly; another size is another run. pong copies
     # nine tenths of the time, so the first will do nearly always.
     for size in (65000, 64000, 63000):
-        session = gdb.Session(kernel, PROGRAMS.format(size=size) + SHELL,
-                              steps, core_at=len(steps) - 2,
-                              core_file=core_file)
-        if "ipc_transfer" in session.said[-2]["slate bt 12"]:
+        session = gdb.Session(
+            kernel, f"kmastat -zw;{PROGRAMS.format(size=size)}dmesg", steps,
+            core_at=3, core_file=core_file)
+        if "ipc_transfer" in session.said[3]["slate bt 12"]:
             break
     return session
 
@@ -212,58 +105,14 @@ def run(kernel, core_file):
 @pytest.fixture(scope="module")
 def live(run):
     """GDB's output at the stop where the core was made."""
-    return run.said[-2]
+    return run.said[3]
 
 
 def lines_of(text):
     return text.rstrip("\n").split("\n")
 
 
-# ---- the same as the shell -------------------------------------------------
-
-def forms(row):
-    """The words of a row of GDB's as the shell may print them: a tick may come
-    while ps prints the row before that of its own task, which runs."""
-    words = row.split()
-    yield words
-    if words[4:5] == ["running"]:
-        yield [*words[:6], str(int(words[6]) + 10), *words[7:]]
-
-
-@pytest.mark.parametrize("command", [command for _, command in SAME])
-def test_equals_the_shell(run, command):
-    said = next(step[command] for step in run.said if command in step)
-    shell = [line.split() for line in run.serial.splitlines()]
-    rows = [line for line in lines_of(said) if re.search(r"\d", line)
-            and not re.match(r"\d+ inodes|looked", line)]
-    assert len(rows) > 1
-    for row in rows:
-        assert any(words in shell for words in forms(row)), row
-
-
-def test_interrupt_lines(live):
-    rows = [line.split() for line in lines_of(live["slate irqs"])[1:]]
-    assert [int(row[0]) for row in rows] == list(range(16))
-    assert rows[0][2:] == ["timer_irq", "-", "-"] and int(rows[0][1]) > 100
-    assert rows[2][2:] == ["cascade", "-", "-"]
-    assert rows[5][1:] == ["0", "-", "-", "masked"]
-
-
-def test_verify_equals_the_shell(run):
-    rows = [json.loads(row) for row in
-            lines_of(run.said[3]["slate verify -j"])]
-    shell = json.loads(re.findall(r'^\{"bad".*', run.serial, re.M)[0])
-    assert len(rows) == 6 and all(row["checked"] for row in rows)
-    for row in rows:
-        assert (row["bad"] == 0) == (shell[row["kind"]] == ""), row
-
-
-def test_pages_equal_the_shell(run):
-    said = json.loads(run.said[4]["slate pages -j"])
-    shell = json.loads(re.findall(r'^\{"frames".*', run.serial, re.M)[0])
-    assert said == {kind: n for kind, n in shell.items()
-                    if n and kind not in ("buddy_free", "unused_bytes")}
-
+# ---- views ---------------------------------------------------------------
 
 def test_dmesg_is_what_was_printed(live, run):
     """It is the last 16 KiB of the serial line's output up to `dmesg`."""
@@ -273,13 +122,16 @@ def test_dmesg_is_what_was_printed(live, run):
     assert live["slate dmesg -n 5"] == "".join(said.splitlines(True)[-5:])
 
 
-def test_tasks_as_json(live):
-    rows = [json.loads(line) for line in lines_of(live["slate tasks -j"])]
-    cat = next(row for row in rows if row["pid"] == 9)
-    assert cat.pop("cpu(ms)") % 10 == 0
-    assert cat == {"pid": 9, "ppid": 4, "grp": 4, "ses": 1, "state": "blocked",
-                   "pri": 1, "switches": 1,
-                   "waits-for": "pipe-empty", "name": "cat"}
+def test_tasks_are_those_of_the_kernel(live):
+    own, kernel = (lines_of(live[command]) for command in
+                   ("slate tasks", "slate ps"))
+    assert len(own) > 12 and own == kernel
+
+
+@pytest.mark.parametrize("expression", SAME)
+def test_an_expression_is_what_it_stands_for(live, expression):
+    assert live[expression] == live[SAME[expression]]
+    assert not live[expression].startswith("error"), live
 
 
 # ---- stacks ----------------------------------------------------------------
@@ -289,14 +141,18 @@ def names_in(text):
     return re.findall(r"^#\d+ +(?:0x\w+ in )?(\w+)", text, re.M)
 
 
+def own_frames(live, task):
+    """The functions on a task's stack, as the kernel finds them."""
+    text = live["slate ipc"].split(f"stack of {task}")[1].split("the stack")[0]
+    found = re.findall(r"  (\w+)\+0x", text)
+    assert len(found) > 4
+    return found
+
+
 def test_bt_of_a_task_that_waits(live):
-    """The functions of the kernel's own backtrace, the inlined ones as well,
-    and then those of the program."""
+    """With inlined functions, places and the functions of the program."""
     said = live["slate bt 9"]
     names = names_in(said)
-    own = re.findall(r"  (\w+)\+0x", live["slate bt -k 9"])
-    assert len(own) > 4
-    assert [n for n in names if n in own] == own, said
     assert "cat(9), blocked, waits for: pipe-empty" in said
     assert re.search(r"pipe_read \(.*\) at kernel/fs/pipe.c:\d+", said), said
     assert names[names.index("trap_syscall") + 1:] == \
@@ -304,13 +160,17 @@ def test_bt_of_a_task_that_waits(live):
     assert re.search(r"main \(\) at user/bin/cat.c:\d+", said), said
 
 
+@pytest.mark.parametrize("pid,task", [(17, "ping(17)"), (12, "pong(12)")])
+def test_bt_and_the_kernel_find_the_same_callers(live, pid, task):
+    text = live[f"slate bt {pid}"].split("-- ring 3")[0]
+    names, own = names_in(text), own_frames(live, task)
+    assert [n for n in names if n in own] == own, names
+
+
 def test_bt_through_an_interrupt(live):
     """pong was interrupted while it copied a message in the kernel."""
     kernel, program = live["slate bt 12"].split("-- ring 3, pong: ")
-    own = re.findall(r"  (\w+)\+0x",
-                     live["slate ipc"].split("stack of pong(12)")[1])
-    assert "trap_common" in own and "ipc_transfer" in own
-    assert [n for n in names_in(kernel) if n in own] == own, kernel
+    assert {"trap_common", "ipc_transfer"} <= set(names_in(kernel)), kernel
     assert names_in(program) == ["ipc_reply_receive", "main", "start",
                                  "_start"], program
 
@@ -336,20 +196,6 @@ def test_frames_of_another_task(live):
 
 # ---- what only GDB has -----------------------------------------------------
 
-def test_pages_by_owner(live):
-    rows = lines_of(live["slate pages ping(17)"])[1:-2]
-    assert rows and all(" user " in row and "ping(17)" in row for row in rows)
-    everything = lines_of(live["slate pages"])[1:-2]
-    at = 0
-    for row in everything:  # no frame is left out
-        first, frames = map(int, row.split()[:2])
-        assert first == at, row
-        at += frames
-    sums = json.loads(live["slate pages -j"])
-    assert at == sums["frames"]
-    assert sum(int(row.split()[1]) for row in rows) <= sums["user"]
-
-
 def test_space_adds_up(live):
     regions, tables = live["slate space 9"].split("\n\n")
     there = sum(int(row.split()[3]) for row in lines_of(regions)[1:])
@@ -358,11 +204,6 @@ def test_space_adds_up(live):
     assert last.startswith(f"{there} pages, 1 page table, directory at 0x")
     kinds = [row.split()[5] for row in lines_of(regions)[1:]]
     assert kinds[0] == "stack" and set(kinds) == {"stack", "image", "heap"}
-
-
-def test_syms(live):
-    line = lines_of(live["slate syms kmain 0xc0101a02"])[0]
-    assert re.fullmatch(r"0xc01\w{5} kmain\+0x0  kernel/main.c:\d+", line)
 
 
 def test_printers_and_functions(live):
@@ -402,7 +243,6 @@ def test_symbols_follow_exec(run):
     assert names_in(said["slate bt"]) == \
         ["copy_file", "main", "start", "_start"]
     assert said["output $pid()"] == "9"
-    assert re.search(r"(?m)^ +0 cat\(9\)", said["slate cpus"]), said
     assert said["slate symbols off"] == "symbols of no program\n"
 
 
@@ -417,12 +257,11 @@ def test_locks(run, live):
 # ---- the core --------------------------------------------------------------
 
 def test_the_core_says_the_same(kernel, core_file, live):
-    assert len(live) > 30
-    said = gdb.examine(kernel, core_file, ASKED)
+    said = gdb.examine(kernel, core_file, VIEWS)
 
     def text(answer):  # numbers in the value history differ
         return re.sub(r"^\$\d+", "$", answer, flags=re.M)
-    for command in live:
+    for command in VIEWS:
         assert text(said[command]) == text(live[command]), command
 
 
@@ -474,7 +313,7 @@ def test_transcripts_are_compared():
         "    (gdb) three\n    a\n    ...\n    z\n")
 
 
-# ---- help, errors, broken things -------------------------------------------
+# ---- help and errors -------------------------------------------------------
 
 def test_every_command_is_listed(live):
     listed = re.findall(r"^(slate \w+)", live["slate"], re.M)
@@ -500,29 +339,6 @@ def test_wrong_input_is_one_line(run, command):
     said = run.said[-1][command]
     assert said.startswith("error: " + WRONG[command]), said
     assert said.count("\n") == 1
-
-
-@pytest.mark.parametrize("what,value,wanted", BREAK,
-                         ids=[what for what, _, _ in BREAK])
-def test_verify_finds(run, what, value, wanted):
-    said = run.said[-1][f"slate verify # {what} {value}"]
-    assert wanted in said, said
-    assert "every invariant holds" not in said
-    broken = [row for row in lines_of(said) if row.startswith("!")]
-    assert run.said[-1][f"print $_exitcode # {what} {value}"].split()[-1] == \
-        str(len(broken))
-
-
-@pytest.mark.parametrize("what,value,look,wanted", LISTS,
-                         ids=[f"{look}-{i}" for i, (_, _, look, _)
-                              in enumerate(LISTS)])
-def test_a_broken_list_is_a_row(run, what, value, look, wanted):
-    said = run.said[-1][f"{look} # {what} {value}"]
-    assert wanted in said and not said.startswith("error"), said
-
-
-def test_mended_it_holds(run):
-    assert run.said[-1]["slate verify"].endswith("every invariant holds\n")
 
 
 # ---- make core -------------------------------------------------------------

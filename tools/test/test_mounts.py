@@ -11,7 +11,7 @@ import tarfile
 
 import pytest
 
-from tools.run import gdb, qemu
+from tools.run import qemu
 
 
 def records(text):
@@ -20,23 +20,6 @@ def records(text):
 
 
 # ---- without a prompt ------------------------------------------------------
-
-def test_gdb_shows_the_same_but_for_what_servers_know(kernel):
-    """Sizes of a file system are its server's: GDB leaves them out."""
-    session = gdb.Session(
-        kernel, "run mkdir '/tmp/m m';run -b hellofs '/tmp/m m';"
-        "run sleep 0.1;mounts;verify", [("cmd_mounts", ["slate mounts"]),
-                          ("cmd_verify", [])])
-    theirs = [line.split() for line in
-              session.said[0]["slate mounts"].splitlines()]
-    ours = [line.split() for line in
-            re.search(r"^PATH .*\n(?:/.*\n)+", session.serial, re.M)[0]
-            .splitlines()]
-    assert [row[0] for row in theirs] == ["PATH", "/", "/proc",
-                                          "/tmp/m\\040m"]
-    shown = [ours[0].index(name) for name in theirs[0]]
-    assert [[row[i] for i in shown] for row in ours] == theirs
-
 
 def test_tests_of_files_pass_on_a_file_server(workshop):
     """The tests of files, in a file system that a program serves. (A first run

@@ -1,0 +1,203 @@
+"""slate COMMAND: a report of the kernel's own shell, in a stopped machine.
+
+The line is stored in the machine, and GDB calls asked_run(), which
+kernel/shell/asked.h describes: on a stack of its own, with interrupts disabled,
+as after a panic. Afterwards the registers, the kernel's static data and its
+caches are as before: the machine continues as if it had not been asked. So a
+call can also be given up at any moment, where it would panic, or wait.
+"""
+
+import contextlib
+import re
+
+import gdb
+
+import slate_stack
+import target
+from command import Group, evaluate
+from heap import Heap
+from target import Fail, constant, linker, variable
+
+EFLAGS_VM, RESERVED = 1 << 17, 1 << 1
+
+# A call is given up where the kernel would panic, switch to another task, or
+# wait for a key.
+ENDS = {"panic": "would panic", "panic_at": "would panic",
+        "panic_trap": "would panic", "switch_stack": "would wait",
+        "console_getkey": "would wait for a key"}
+
+
+def monitor(command):
+    """What QEMU's monitor says; "" of another stub."""
+    try:
+        return gdb.execute(f"monitor {command}", to_string=True)
+    except gdb.error:
+        return ""
+
+
+def check():
+    """Raises Fail where nothing can be called."""
+    target.need_target()
+    views = "`slab` and `slate` list the views of memory, which work here"
+    if gdb.selected_inferior().connection.type == "core":
+        raise Fail(f"a core has no processor to run the kernel; {views}")
+    if re.search(r"Replaying", monitor("info replay")):
+        raise Fail(f"a recording cannot be changed, so that nothing is called; "
+                   f"{views}")
+    if "shutdown" in monitor("info status"):
+        raise Fail(f"the machine has ended; {views}")
+    if target.register("eflags") & EFLAGS_VM:
+        raise Fail("the processor is in virtual-8086 mode; `stepi` until it "
+                   "is not")
+
+
+def write(address, data):
+    gdb.selected_inferior().write_memory(address, data)
+
+
+def set_registers(values):
+    for name, value in values.items():
+        if target.register(name) != value:
+            gdb.execute(f"set var ${name} = {value}")
+
+
+class Machine:
+    """What is put back: the registers, and the memory that reports write: the
+    kernel's static data, its caches, the data of page frames."""
+
+    NAMES = ("cr2", "eflags", "cs", "ss", "ds", "es", "fs", "gs", "eax", "ecx",
+             "edx", "ebx", "esp", "ebp", "esi", "edi", "eip")
+
+    def __init__(self):
+        heap, size = Heap(), target.layout("kmem_cache").size
+        static = linker("data_start"), linker("bss_end")
+        frames = heap.pages.base, heap.pages.base + \
+            heap.pages.count * heap.pages.layout.size
+        self.registers = {name: target.register(name) for name in self.NAMES}
+        self.memory = [
+            *target.present(*static), *target.present(*frames),
+            *((c.address, target.read_run(c.address, size))
+              for c in heap.caches if not static[0] <= c.address < static[1])]
+
+    def put_back(self):
+        set_registers(self.registers)
+        for start, before in self.memory:
+            after = target.read_run(start, len(before))
+            for at in range(0, len(before), 256):
+                if before[at:at + 256] != after[at:at + 256]:
+                    write(start + at, before[at:at + 256])
+        target.forget()
+
+
+class Full(gdb.Breakpoint):
+    """Where the kernel's text has no room for more."""
+
+    def __init__(self, call):
+        self.call = call
+        super().__init__("*asked_full", internal=True)
+
+    def stop(self):
+        self.call.take_text()
+        return False
+
+
+class End(gdb.Breakpoint):
+    """Where the call is given up."""
+
+    def __init__(self, call, name):
+        self.call, self.name = call, name
+        super().__init__(f"*{name}", internal=True)
+        self.silent = True
+
+    def stop(self):
+        self.call.ended = ENDS[self.name]
+        return True
+
+
+class Call:
+    """One call of the kernel."""
+
+    def __init__(self, line):
+        self.asked = target.record_of("asked")
+        self.text, self.ended = b"", None
+        self.machine = Machine()
+        self.store(line)
+
+    def store(self, line):
+        """The line, and registers that are not put on the kernel's stack."""
+        most = self.asked.layout.members["asked_line"][1].sizeof - 1
+        write(self.asked.where("asked_line"),
+              line.encode("latin-1", "replace")[:most] + b"\0")
+        for name in ("esp", "eax", "ecx", "edx"):
+            write(self.asked.where(f"asked_{name}"),
+                  self.machine.registers[name].to_bytes(4, "little"))
+
+    def take_text(self):
+        length = int(variable("asked")["asked_length"])
+        self.text += target.read_run(self.asked.where("asked_text"), length)
+
+    def run(self):
+        """The status of the command; None if it was given up."""
+        data = constant("GDT_KERNEL_DATA")
+        set_registers({"eflags": RESERVED, "cs": constant("GDT_KERNEL_CODE"),
+                       "ss": data, "ds": data, "es": data,
+                       "esp": linker("asked_stack_top")})
+        if target.symbol("spin_wait"):  # the kernel is for several processors
+            set_registers({"gs": constant("GDT_CPU")})
+        try:
+            status = int(gdb.parse_and_eval("asked_run()"))
+            self.take_text()
+            return status
+        except (gdb.error, KeyboardInterrupt) as e:
+            self.ended = self.ended or f"was interrupted: {e}"
+            return None
+
+
+@contextlib.contextmanager
+def alone(call):
+    """Only our own breakpoints stop, and only this processor runs."""
+    enabled = [b for b in gdb.breakpoints() if b.enabled]
+    locking = gdb.parameter("scheduler-locking")
+    level = gdb.selected_frame().level()
+    gdb.newest_frame().select()  # registers are set in the innermost frame
+    entered = slate_stack.unwinder.entered
+    own = [Full(call), *(End(call, name) for name in ENDS)]
+    for b in enabled:
+        b.enabled = False
+    gdb.execute("set scheduler-locking on")
+    try:
+        yield
+    finally:
+        gdb.execute(f"set scheduler-locking {locking}")
+        for b in own:
+            b.delete()
+        for b in enabled:
+            b.enabled = True
+        call.machine.put_back()
+        slate_stack.enter(entered)
+        gdb.execute(f"frame level {level}", to_string=True)
+
+
+def evaluated(word):
+    """The value of an expression that begins with $, as the kernel reads it."""
+    value = evaluate(word[0])
+    if value is None:
+        raise Fail(f"'{word[0]}' has no value")
+    return f"0x{value:08x}" if value >= constant("KERNEL_BASE") else str(value)
+
+
+def ask(line):
+    """Prints what the kernel's shell says to a line; $_exitcode is its
+    status."""
+    check()
+    line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
+    call = Call(line)
+    with alone(call):
+        status = call.run()
+    print(call.text.decode("latin-1"), end="")
+    if call.ended:
+        raise Fail(f"given up where it {call.ended}; the machine is as before")
+    gdb.set_convenience_variable("_exitcode", status)
+
+
+Group.named["slate"].otherwise = ask

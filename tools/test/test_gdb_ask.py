@@ -1,0 +1,226 @@
+"""`slate COMMAND` in GDB: the kernel's shell answers in a machine that is
+stopped anywhere, and the machine continues as if it had not been asked."""
+# Tests: tools/gdb/slate_ask.py, kernel/shell/asked.c
+
+import json
+import re
+
+import pytest
+
+from conftest import BUILD
+from tools.run import gdb
+
+# Programs allocate, switch and use a pipe; at the end the heap is counted.
+WORK = "kmem create box 200; kmem alloc box 50; kmem free box 20; " \
+    "run sh -c 'ls / | wc'; kmem alloc box 30; verify; kmastat -w; poweroff"
+
+REPORTS = ["kmastat", "cache box", "slabs box", "verify", "ps", "ports",
+           "whatis kmem_caches", "log", "bt", "meminfo", "buddyinfo"]
+
+# Interrupts are enabled in the first two. kmem_slab_take is called with the
+# lock of the cache, the timer's interrupt at any time, sys_pipe by a program;
+# when that returns the machine is in ring 3.
+IN_RING_3 = ["tbreak *((struct trapframe *)$task($pid())->task_stack_top)[-1]"
+             ".eip", "continue"]
+STOPS = [("play_alloc", []), ("kmem_slab_create", []), ("kmem_slab_take", []),
+         ("timer_irq", []), ("sys_pipe", []), (None, IN_RING_3),
+         ("timer_irq", [])]
+ENABLED = [True, True, False, False, True, True, False]
+
+
+def run(kernel, reports):
+    """A run that is asked at each stop, up to its end."""
+    steps = [(at, [*there, "info registers eflags cs",
+                   *(f"slate {line}" for line in reports)])
+             for at, there in STOPS]
+    return gdb.Session(kernel, WORK, [*steps, ("power_off", [])],
+                       append="kmem.debug=U,box",
+                       initrd=BUILD / "initrd.tar",
+                       extra=["-smp", "2"] if "smp" in str(kernel) else [])
+
+
+@pytest.fixture(scope="module", params=["kernel", "smp_debug"])
+def both(request):
+    """Two runs: one is asked, the other is not."""
+    kernel = request.getfixturevalue(request.param)
+    return run(kernel, REPORTS), run(kernel, [])
+
+
+def test_a_machine_continues_as_if_it_had_not_been_asked(both):
+    asked, alone = both
+    assert asked.serial == alone.serial
+    assert "every invariant holds" in asked.serial
+
+
+@pytest.mark.parametrize("line", REPORTS)
+def test_every_report_is_complete_at_every_stop(both, line):
+    for said in both[0].said[:-1]:
+        text = said[f"slate {line}"]
+        assert text.endswith("\n") and len(text) > 60, (line, text)
+        assert not text.startswith(("error", "slate:")), text
+
+
+def test_the_stops_are_what_they_should_be(both):
+    flags = [said["info registers eflags cs"] for said in both[0].said[:-1]]
+    assert [" IF " in text for text in flags] == ENABLED, flags
+    assert "0x2b" in flags[5], flags
+
+
+# ---- the machine is as before ----------------------------------------------
+
+# Every report, some with text that does not fit into the kernel's buffer.
+ALL = [*REPORTS, "about", "colours box", "cpus", "debug", "echo a b",
+       "explain box", "files 4", "hash", "help", "history $obj", "inodes -a",
+       "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
+       "map $obj", "mounts", "old 0", "pages -r", "paper", "pipes", "reap -n",
+       "servers", "sessions", "slabs -v", "sym kmain", "uptime", "users",
+       "walk alloc", "whatis -r $obj", "ws", "x page_array 2k", "nothing",
+       "reap", "kmastat | more"]
+
+MEBIBYTES = 16
+
+
+@pytest.fixture(scope="module")
+def traces(kernel, shared_path):
+    """What was said in a program's system call, with the machine's memory
+    before and after each report."""
+    def save(name):
+        return f'monitor pmemsave 0 {MEBIBYTES << 20:#x} "{shared_path}/{name}"'
+
+    asked = ["slab walk alloc box -n 1", "info registers", save("0")]
+    for i, line in enumerate(ALL, 1):
+        asked += [f"slate {line}", save(str(i))]
+    said = gdb.Session(
+        kernel, WORK, [("sys_pipe", [*asked, "info registers # after"])],
+        memory=str(MEBIBYTES), append="kmem.debug=U,box").said[0]
+    return said, shared_path
+
+
+ACCESSED_DIRTY = 0x60  # the processor sets them in the entries of page tables
+
+
+def frames_in_use(said):
+    """The numbers of the page frames that are not free."""
+    runs = re.findall(r"^ *(\d+) +(\d+) +\d+ +0x\w+ +(\w+)",
+                      said["slate pages -r"], re.M)
+    return [i for first, n, state in runs if state != "free"
+            for i in range(int(first), int(first) + int(n))]
+
+
+def changes(before, after, frames):
+    """The physical addresses of words in these frames that differ."""
+    pages = [i << 12 for i in frames
+             if before[i << 12:i + 1 << 12] != after[i << 12:i + 1 << 12]]
+    return [hex(at) for page in pages for at in range(page, page + 4096, 4)
+            if (int.from_bytes(before[at:at + 4], "little") ^
+                int.from_bytes(after[at:at + 4], "little")) & ~ACCESSED_DIRTY]
+
+
+def test_a_report_leaves_no_trace(traces):
+    said, folder = traces
+    before = (folder / "0").read_bytes()
+    frames = frames_in_use(said)
+    assert len(before) == MEBIBYTES << 20 and len(frames) > 700
+    for i, line in enumerate(ALL, 1):
+        assert said[f"slate {line}"].strip(), line
+        after = (folder / str(i)).read_bytes()
+        assert not changes(before, after, frames), line
+    assert said["info registers"] == said["info registers # after"]
+
+
+def test_a_long_report_is_whole(traces):
+    text = traces[0]["slate kmastat -j"]
+    rows = [json.loads(line) for line in text.splitlines()]
+    assert len(text) > 3 * 4096 and len(rows) > 60
+    assert rows[-1]["total"]["caches"] == len(rows) - 1, rows[-1]
+
+
+@pytest.mark.parametrize("line,answer", [
+    ("nothing", 'slate: no command "nothing"; `help` lists them'),
+    ("reap", "reap: a stopped machine only prints reports; type this at the "
+             "kernel's prompt"),
+    ("kmastat | more", "slate: |: only programs have pipes and redirections, "
+                       "in `sh`; nothing was run")])
+def test_a_wrong_line_gets_one_line(traces, line, answer):
+    assert traces[0][f"slate {line}"] == f"{answer}\n"
+
+
+# ---- where it is not asked -------------------------------------------------
+
+# Commands that change the machine, wait for a key or run programs.
+CHANGES = ["bench", "clear", "continue", "debug +P box", "inodes -r", "kill 1",
+           "kmem alloc box 1", "kmem create a 8", "kmem destroy box",
+           "kmem free box 1", "panic", "poweroff", "reap",
+           "reap -a", "reboot", "run ls", "sessions end 1", "sh", "terminal",
+           "test", "trace box on", "umount -f /", "ws -i 0"]
+
+LINK = "kmem_caches.next->next->next->next"
+PANICS = [f"set var $link = {LINK}", "bt", "info registers",
+          f"set var {LINK} = (struct list *)0x10", "slate kmastat",
+          f"set var {LINK} = $link", "bt # after", "info registers # after",
+          "slate x $nothing", "up", "slate uptime", "frame", "slate ps"]
+
+
+@pytest.fixture(scope="module")
+def refused(workshop, shared_path):
+    """What was said by a machine, until it had ended, and by its core."""
+    said = gdb.Session(
+        workshop, "kmem create box 200; kmem alloc box 9; verify; poweroff",
+        [("play_alloc", [f"slate {line}" for line in CHANGES]),
+         ("cmd_verify", PANICS), ("power_off", ["continue", "slate ps"])],
+        core_at=2, core_file=shared_path / "core", extra=["-no-shutdown"])
+    return said, gdb.examine(workshop, shared_path / "core", ["slate ps"])
+
+
+@pytest.mark.parametrize("line", CHANGES)
+def test_what_changes_the_machine_is_refused(refused, line):
+    said = refused[0].said[0][f"slate {line}"]
+    assert said == f"{line.split()[0]}: a stopped machine only prints " \
+        "reports; type this at the kernel's prompt\n"
+
+
+def test_a_call_that_would_panic_is_given_up(refused):
+    session, _ = refused
+    said = session.said[1]
+    assert said["slate kmastat"] == \
+        "error: slate: given up where it would panic; the machine is as " \
+        "before\n"
+    assert said["bt"] == said["bt # after"]
+    assert said["info registers"] == said["info registers # after"]
+    assert said["slate ps"].splitlines()[2].endswith("kernel"), said
+    assert "every invariant holds" in session.serial
+
+
+def test_the_selected_frame_stays(refused):
+    said = refused[0].said[1]
+    assert said["slate uptime"].startswith("up ")
+    assert said["frame"].startswith("#1 "), said
+
+
+def test_an_expression_without_a_value(refused):
+    assert refused[0].said[1]["slate x $nothing"] == \
+        "error: slate: '$nothing' has no value\n"
+
+
+def test_where_nothing_can_be_called(refused):
+    session, core = refused
+    views = "`slab` and `slate` list the views of memory, which work here\n"
+    assert session.said[2]["slate ps"] == \
+        f"error: slate: the machine has ended; {views}"
+    assert core["slate ps"] == "error: slate: a core has no processor to run " \
+        f"the kernel; {views}"
+
+
+# ---- after a panic ---------------------------------------------------------
+
+@pytest.mark.parametrize("name", ["kernel", "smp_debug"])
+def test_after_a_panic(request, name):
+    """The panic's own shell reads a line, and is asked there."""
+    binary = request.getfixturevalue(name)
+    said = gdb.Session(
+        binary, "kmem create box 200; kmem alloc box 9; panic enough",
+        [("console_getkey", [f"slate {line}" for line in REPORTS])],
+        append="kmem.debug=U,box").said[0]
+    for line in REPORTS:
+        assert len(said[f"slate {line}"]) > 60, said
+    assert "every invariant holds" in said["slate verify"], said

@@ -1,0 +1,327 @@
+"""The views of GDB, `slab` and some of `slate`, which read memory by the
+kernel's debug information: they agree with the kernel's own reports, describe
+a broken heap, stop at events, and answer on a core as on the machine.
+"""
+# Tests: tools/gdb/heap.py, tools/gdb/command.py
+
+import re
+
+import pytest
+
+from conftest import ROOT
+from tools.run import gdb, watchdog
+
+BOX = "kmem create box 200;kmem alloc box 50;kmem free box 17;"
+END = "power_off"
+
+COMMANDS = "break freelist kmastat layout log refs slabs walk whatis".split()
+
+# The rows of a view, and the kernel's command that has them too.
+SAME = {"kmastat": r"!?\w+ +\d+ +\d+ ", "kmastat kmem_*": r"\w+ +\d+ +\d+ ",
+        "slabs box": "[ >!]*0x", "slabs kstack": "[ >!]*0x",
+        "walk alloc box": " 0x", "walk free box": " 0x",
+        "walk slab": " 0x", "walk bufctl kstack": " 0x", "walk hash": " 0x",
+        "walk alloc inode": "[ !]0x", "log": r" +\d+ +T ",
+        "log -c inode -n 3": r" +\d+ +T "}
+
+ERRORS = {
+    "slab kmastat -q": "option -q not recognized",
+    "slab kmastat nosuch*": "no cache matches",
+    "slab slabs nosuch": "no cache is called 'nosuch'",
+    "slab walk fish": "usage: slab walk",
+    "slab walk alloc -n x": "wants a number from 1 on",
+    "slab refs nosuch": "'nosuch' is no address",
+    "slab whatis": "usage: slab whatis ADDR",
+    "slab freelist 0xc0100000": "no slab holds",
+    "slab break fish": "usage: slab break",
+    "slab break alloc -c nosuch": "no cache is called",
+    "slab break grow -a 1": "-a goes with alloc, free and error",
+    "slab layout 0": "wants a size from 1",
+    "slab layout 8 3": "power of two",
+    "print $cache(\"nosuch\")": "no cache is called",
+}
+SENTENCES = {
+    "print *$cache(\"box\")":
+        "= cache box: 200 bytes, 33 of 60 in use, 3 slabs of 20 = {",
+    "print kmem_caches": r"= \d+ others: next 0x",
+    "print *$cache(\"box\")->cache_freelist":
+        "= slab of box: partial, 13 of 20 used, colour 8, page 0x",
+    "print $slab_state($cache(\"box\"))": '"used"',
+    "print $slab_cache($cache(\"box\"))->cache_name": '"kmem_cache"',
+    "print $slab_base((char *)$cache(\"box\") + 9) == $cache(\"box\")": "= 1",
+    "print $slab_owner($inode)": r'"1 kernel \w+\+0x',
+    "slab whatis $inode": "object 0 of cache inode, in use: 0x",
+    "slab log $inode": r"(?s)alloc .* inode .*\n {7}\w+\+0x.*1 shown; ",
+    "slab refs $cache(\"box\")":
+        r"object 0x\w{8} of kmem_play_cache \+ 8\n(.|\n)*\d references",
+    "slab freelist $cache(\"box\")->cache_freelist": r"7 links, then NULL",
+    "slab slabs $cache(\"box\")": "> +0x",
+    "slab walk alloc $cache(\"box\") -n sizeof(short)": "\n2 rows\n",
+    "slab layout sizeof(struct region) (2 << 2)": "small layout",
+}
+PREDICT = """python
+import heap, slab_caches
+n = 0
+for c in heap.Heap().caches:
+    if c.debugged or c.own_supplier:
+        continue
+    g = slab_caches.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
+    for name in ("chunk", "slab_pages", "slab_chunks", "colour_max"):
+        assert getattr(g, name) == getattr(c, name), (c.name, name)
+    n += 1
+print(n, "caches")"""
+INTERRUPT = "python import heap; heap.Slab.wrong = property(" \
+            "lambda _: (_ for _ in ()).throw(KeyboardInterrupt()))"
+
+
+def batch(kernel, *lines):
+    """GDB's output for some lines, without a target."""
+    argv = ["gdb", "-nx", "-q", "--batch", "-x", "tools/gdb/slate.gdb",
+            str(kernel)]
+    for line in lines:
+        argv += ["-ex", f"echo @\\n{line}\\n", "-ex", line]
+    done = watchdog.run(argv, cwd=ROOT, encoding="utf-8", capture_output=True)
+    parts = re.split(r"^@\n", done.stdout + done.stderr, flags=re.M)[1:]
+    return {line: part.split("\n", 1)[1] for line, part in zip(lines, parts)}
+
+
+@pytest.fixture(scope="module")
+def helps(kernel):
+    return batch(kernel, *(f"help slab {name}" for name in COMMANDS), "slab",
+                 "slab layout 200", "slab layout 9000", "slab layout 2552",
+                 "slab layout 1504")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_usage_and_example(helps, name):
+    text = helps[f"help slab {name}"]
+    assert f"Usage: slab {name}" in text, text
+    assert f"\nExample: slab {name}" in text, text
+    assert all(len(line) <= 80 for line in text.splitlines()), text
+
+
+def test_slab_lists_what_there_is(helps):
+    listed = re.findall(r"^slab (\w+)", helps["slab"], re.M)
+    assert sorted(set(listed) - {"culprit"}) == COMMANDS
+
+
+def test_layout_needs_no_target(helps):
+    """The worked examples of statements S-21 and S-31."""
+    assert "objects       20 = (4096 - 32) / 200" in helps["slab layout 200"]
+    assert re.search(r"colours +9 = 64 / 8 \+ 1", helps["slab layout 200"])
+    assert "slab       28672 = 7 pages" in helps["slab layout 9000"]
+    assert "slab       12288 = 3 pages" in helps["slab layout 1504"]
+    assert "slab       20480 = 5 pages" in helps["slab layout 2552"]
+
+
+@pytest.mark.parametrize("line", ["slab kmastat", "slate kmastat",
+                                  "slate tasks"])
+def test_without_a_target(kernel, line):
+    """On standard error, which comes last."""
+    said = batch(kernel, line)[line]
+    assert said.split(": ", 1)[1] == "no target; `target remote STUB`, " \
+        "`core FILE` or `make gdb`\n", said
+
+
+def test_an_unknown_view(kernel):
+    said = batch(kernel, "slab nonsense")["slab nonsense"]
+    assert said == "slab: there is no 'nonsense'; `slab` lists the commands\n"
+
+
+# ---- a machine, and its core -----------------------------------------------
+
+@pytest.fixture(scope="module")
+def examples(helps):
+    """{command: its example}"""
+    return {name: re.search(r"^Example: (.*)$", helps[f"help slab {name}"],
+                            re.M)[1] for name in COMMANDS}
+
+
+@pytest.fixture(scope="module")
+def views(examples):
+    return ["slab walk alloc inode -n 1", "set var $inode = $obj",
+            *(f"slab {line}" for line in SAME), *SENTENCES, PREDICT,
+            *(line for name, line in examples.items() if name != "break")]
+
+
+@pytest.fixture(scope="module")
+def machine(kernel, views, examples, shared_path):
+    return gdb.Session(
+        kernel, f"{BOX}run ls;poweroff",
+        [(END, [*views, *(f"slate {line}" for line in SAME), *ERRORS,
+                examples["break"], INTERRUPT, "slab slabs box # ^C"])],
+        append="kmem.debug=U,inode", core_at=0,
+        core_file=shared_path / "core").said[0]
+
+
+def rows(text, begin):
+    """The cells of a table's rows. Not compared: ages, callers, and the 0x of
+    GDB's addresses."""
+    text = re.sub(r"^(\w+)\n +", r"\1 ", text, flags=re.M)
+    text = re.sub(r"\b[\d.]+m?s\b|\b\d+\.\d{6}\b", "T", text)
+    return [re.sub(r"\b0x", "", line).split()[:8]
+            for line in text.splitlines()
+            if re.match(begin, line + " ") and not line.startswith("TOTAL")]
+
+
+@pytest.mark.parametrize("line", SAME)
+def test_a_view_and_the_kernel_say_the_same(machine, line):
+    own, kernel = (rows(machine[f"{prefix} {line}"], SAME[line])
+                   for prefix in ("slab", "slate"))
+    assert own and own == kernel[:len(own)], (own, kernel)
+    assert len(own) >= len(kernel) - 4, (own, kernel)  # sums of the kernel
+
+
+@pytest.mark.parametrize("line", SENTENCES)
+def test_what_a_view_says(machine, line):
+    assert re.search(SENTENCES[line], machine[line]), machine[line]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_examples_work(machine, examples, name):
+    text = machine[examples[name]]
+    assert text.strip() and "rror" not in text, text
+
+
+@pytest.mark.parametrize("line", ERRORS)
+def test_mistakes_get_one_line(machine, line):
+    text = machine[line]
+    assert text.startswith("error: ") and ERRORS[line] in text, text
+    assert text.count("\n") == 1 and len(text) < 160, text
+
+
+def test_layout_predicts_every_cache(machine):
+    n = re.match(r"(\d+) caches\n$", machine[PREDICT])
+    assert n and int(n[1]) > 40, machine[PREDICT]
+
+
+def test_control_c_ends_a_command(machine):
+    text = machine["slab slabs box # ^C"]
+    assert text.endswith("(interrupted)\n"), text
+
+
+def test_a_core_answers_as_the_machine_did(kernel, machine, views,
+                                           shared_path):
+    core = gdb.examine(kernel, shared_path / "core", views)
+
+    def text(answer):  # numbers in the value history differ
+        return re.sub(r"^\$\d+", "$", answer, flags=re.M)
+    for line in views:
+        assert text(core[line]) == text(machine[line]), line
+
+
+# ---- a broken heap ---------------------------------------------------------
+
+# A place, the value written to it, a view, and what it says then.
+BROKEN = [
+    ("$slab->slab_refcnt", "5", "slab slabs box",
+     r"^>!0x(.|\n)*! slab 0x\w+: 7 links on the freelist, but 15 free"),
+    ("$slab->slab_head", "(void *)0x12345678", "slab freelist $slab",
+     "! the last link is invalid"),
+    ("$slab->slab_head->bufctl_next", "$slab->slab_head",
+     "slab freelist $slab",
+     "! the last link is on the freelist already: a circle"),
+    ("$slab->slab_link.next", "&$slab->slab_link", "slab walk slab box",
+     "2 rows"),
+    ("$slab->slab_link.next", "(void *)0x12345678", "slab slabs box",
+     "^>.0x"),
+    ("$box->cache_frees", "$box->cache_allocs + 5", "slab kmastat box",
+     "^!box +200 +200 +-5 "),
+    ("$box->cache_chunk", "0", "slab walk alloc box", r"\d+ rows"),
+    ("$slab->slab_chunks", "0x7fff", "slab slabs box", "^>"),
+    ("$cache(\"kstack\")->cache_hash_mask", "0xffffffff", "slab walk hash",
+     r"\d+ rows"),
+    ("$entry->bufctl_next", "$entry", "slab walk hash kstack", "invalid"),
+    ("$box->cache_slab_chunks", "0x7fffffff", "slab whatis $slab",
+     "the kmem_slab at the end"),
+    ("$task(1)->task_all_link.next", "(struct list *)0x10", "slate tasks",
+     "! the list leads to 0x00000010, which cannot be read"),
+    ("$task(1)->task_all_link.next", "&$task(1)->task_all_link", "slate tasks",
+     "and not to its head"),
+    ("$task(2)->task_waiting", "(struct wait_queue *)0x1000", "slate tasks",
+     "! its wait queue: 0x00001000 cannot be read"),
+    ("$inode->inode_mutex.mutex_owner", "$task(1)", "slate locks",
+     r" kernel\(1\)          -"),
+    ("$inode->inode_mutex.mutex_owner", "(struct task *)0x1000", "slate locks",
+     "! 0x00001000"),
+]
+SETTINGS = [
+    'set var $box = $cache("box")', 'set var $slab = $box->cache_freelist',
+    "slab walk hash kstack -n 1",
+    "set var $entry = (struct kmem_bufctl *)$obj", "slab walk alloc inode -n 1",
+    "set var $inode = (struct inode *)$obj"]
+
+
+@pytest.fixture(scope="module")
+def broken(kernel):
+    asked = list(SETTINGS)
+    for n, (place, value, view, _) in enumerate(BROKEN):
+        # The place is kept: it may not be found by its name afterwards.
+        asked += [f"set $place = &({place}) # {n}", f"set $was = *$place # {n}",
+                  f"set var *$place = {value} # {n}", f"{view} # {n}",
+                  f"set var *$place = $was # {n}"]
+    return gdb.Session(kernel, f"{BOX}run ls;poweroff",
+                       [(END, [*asked, "slate verify"])]).said[0]
+
+
+@pytest.mark.parametrize("n", range(len(BROKEN)))
+def test_a_broken_structure_is_described(broken, n):
+    *_, view, wanted = BROKEN[n]
+    text = broken[f"{view} # {n}"]
+    assert re.search(wanted, text, re.M) and "rror" not in text, text
+
+
+def test_what_was_broken_is_mended(broken):
+    assert "every invariant holds" in broken["slate verify"]
+
+
+# ---- stopping at events ----------------------------------------------------
+
+# Each at the place where the one before has stopped.
+STOPS = ["slab break alloc -c box -n 3", "continue # alloc", "delete # alloc",
+         "slab break free -c box", "continue # free",
+         "print $slab_state($edx)", "delete # free",
+         "slab break grow -c box", "continue # grow", "delete # grow",
+         "set var $c = $cache(\"pipe\")",
+         "slab break alloc -c pipe", "continue # pipe", "delete # pipe",
+         "slab break grow -c pipe", "continue # pipe grow", "finish",
+         "set var $f = (char *)$c->cache_freelist->slab_head->bufctl_addr",
+         "set var $f[25] = 0x34", "delete # pipe grow",
+         "slab break error -c pipe", "continue # error",
+         "print (char *)((struct kmem_error_record *)$eax)->error_at - $f",
+         "tbreak mm_panic", "continue # panic", "slate debug # panic"]
+
+
+@pytest.fixture(scope="module")
+def stopped(kernel):
+    return gdb.Session(
+        kernel, "kmem create box 200;kmem alloc box 20;kmem free box 1;"
+        "kmem alloc box 2;run sh -c 'ls|wc';poweroff", [("play_alloc", STOPS)],
+        append="kmem.debug=PU,pipe").said[0]
+
+
+def test_break_at_the_third_allocation(stopped):
+    text = stopped["continue # alloc"]
+    assert re.search(r"^slab break alloc: cache box, object 0x\w+190, "
+                     r"number 3$", text, re.M), text
+
+
+def test_break_at_a_free(stopped):
+    text = stopped["continue # free"]
+    assert re.search(r"^slab break free: cache box, object 0x\w+$", text,
+                     re.M), text
+    assert stopped["print $slab_state($edx)"].endswith('"used"\n')
+
+
+def test_break_at_growing(stopped):
+    assert "slab break grow: cache box\n" in stopped["continue # grow"]
+
+
+def test_break_at_an_error(stopped):
+    text = stopped["continue # error"]
+    assert re.search(r"^slab break error: modified, cache pipe, object 0x",
+                     text, re.M), (text, stopped)
+    assert "last: buffer modified after being freed" in \
+        stopped["slate debug # panic"], stopped
+    answer = [v for k, v in stopped.items() if "error_at" in k][0]
+    assert answer.endswith(" = 25\n"), answer
