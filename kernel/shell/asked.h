@@ -1,6 +1,6 @@
 /*
  * Reports for a debugger. GDB's `slate COMMAND` (tools/gdb/slate_ask.py) fills
- * in this structure in a stopped machine, calls asked_run(), and reads the text.
+ * in this structure in a stopped machine, calls asked_run, and reads the text.
  *
  * The machine may be stopped anywhere: with locks held, in the middle of a
  * change, on a stack without room, in ring 3. So the call has a stack of its

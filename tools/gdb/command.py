@@ -296,6 +296,8 @@ class Group(gdb.Command):
             raise gdb.GdbError(f"{self.name}: there is no "
                                f"'{argument.split()[0]}'; `{self.name}` lists "
                                "the commands")
+        if self.otherwise:
+            print(f"{self.name} COMMAND ...\n        {self.otherwise.__doc__}")
         for command in sorted(Command.instances, key=lambda c: c.name):
             if command.name.startswith(f"{self.name} "):
                 print(f"{command.usage}\n        {command.summary}")

@@ -187,8 +187,7 @@ def evaluated(word):
 
 
 def ask(line):
-    """Prints what the kernel's shell says to a line; $_exitcode is its
-    status."""
+    """A report of the kernel's own shell: `slate help` lists them"""
     check()
     line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
     call = Call(line)

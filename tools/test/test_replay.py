@@ -84,7 +84,8 @@ def walk(kernel, folder):
         kernel, folder, "slate when", "hbreak sys_write", "continue",
         "slate when # 1", "reverse-finish", "slate when # 2", "x/i $pc",
         "reverse-stepi", "slate when # 3", "stepi", "slate when # 4", "step",
-        "reverse-step", "slate when # 5", "next", "reverse-next",
+        "slate ps", "slate tasks", "slab kmastat", "reverse-step",
+        "slate when # 5", "next", "reverse-next",
         "slate when # 6", "delete", "break cat_never_called",
         "slab culprit $sp", "continue # end", "slate when # end",
         "continue # no", "slate when # still", "reverse-stepi # end",
@@ -116,6 +117,14 @@ def test_forwards_and_backwards(walk):
     assert when(walk, 3) == when(walk, 2) - 1
     assert when(walk, 4) == when(walk, 2)
     assert when(walk, 5) <= when(walk, 4) and when(walk, 6) <= when(walk, 4)
+
+
+def test_a_recording_is_looked_at_and_not_asked(walk):
+    assert walk["slate ps"] == "slate: a recording cannot be changed, so " \
+        "that nothing is called; `slab` and `slate` list the views of " \
+        "memory, which work here\n"
+    assert " kernel\n" in walk["slate tasks"], walk
+    assert "\nTOTAL " in walk["slab kmastat"], walk
 
 
 def test_the_end_is_a_wall(walk):
