@@ -20,11 +20,12 @@ from target import Fail, constant, linker, variable
 
 EFLAGS_VM, RESERVED = 1 << 17, 1 << 1
 
-# A call is given up where the kernel would panic, switch to another task, or
-# wait for a key.
+# A call is given up where the kernel would panic, is interrupted, switches to
+# another task, or waits for a key.
 ENDS = {"panic": "would panic", "panic_at": "would panic",
-        "panic_trap": "would panic", "switch_stack": "would wait",
-        "console_getkey": "would wait for a key"}
+        "panic_trap": "would panic",
+        "trap_dispatch": "would fault, or be interrupted",
+        "switch_stack": "would wait", "console_getkey": "would wait for a key"}
 
 
 def monitor(command):
