@@ -10,9 +10,11 @@ import pytest
 from conftest import BUILD
 from tools.run import gdb
 
-# Programs allocate, switch and use a pipe; at the end the heap is counted.
+# Programs allocate, switch, use a pipe and wait for the clock; at the end the
+# heap is counted.
 WORK = "kmem create box 200; kmem alloc box 50; kmem free box 20; " \
-    "run sh -c 'ls / | wc'; kmem alloc box 30; verify; kmastat -w; poweroff"
+    "run sh -c 'ls / | wc'; run sleep 0.1; kmem alloc box 30; verify; " \
+    "kmastat -w; poweroff"
 
 REPORTS = ["kmastat", "cache box", "slabs box", "verify", "ps", "ports",
            "whatis kmem_caches", "log", "bt", "meminfo", "buddyinfo"]
