@@ -480,8 +480,8 @@ def test_interrupts(terminal):
     child.expect("\x1b\\[\\?1049l")
     child.expect("watch> ")
     assert "said" not in child.before
-    terminal.line("run sleep 100000; echo never\x20said")
-    child.expect("said\r\n")
+    terminal.line("run sh -c 'echo up; sleep 100000'; echo never\x20said")
+    child.expect("\nup\r\n")
     child.send("\x03")  # goes to the machine, and ends the program
     child.expect(r"watch> ")
     assert "said" not in child.before
