@@ -20,6 +20,7 @@ end it.
 
 import argparse
 import os
+import signal
 import sys
 
 from tools.measure import statistics
@@ -369,6 +370,8 @@ def main():
     parser.add_argument("kernel", help="a multiboot kernel")
     kernel = parser.parse_args().kernel
     qemu.leave_in_order()
+    # What starts in the background of a script inherits that ^C is ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     commands = commands_of(os.environ.get("CMD", ""))
     wishes = run.Wishes("make watch")
     attended = sys.stdin.isatty() and sys.stdout.isatty()
