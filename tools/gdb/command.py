@@ -12,6 +12,8 @@ import gdb.printing
 
 import target
 from target import UNREADABLE, WORD_MASK, Fail
+from tools.measure import table
+from tools.measure.table import percent
 
 # ---- numbers, as the kernel shell prints them ------------------------------
 
@@ -34,13 +36,6 @@ def count(n, width):
         unit += 1
     text = f"{n // 1000}.{n % 1000 // 100}{'kMGTPE'[unit]}"
     return text if len(text) <= width else f"{n // 1000}{'kMGTPE'[unit]}"
-
-
-def percent(part, whole, digits=1):
-    """`part` of `whole` in per cent."""
-    unit = 10 ** digits
-    n = (part * 100 * unit + whole // 2) // whole if whole else 0
-    return f"{n // unit}.{n % unit:0{digits}}"
 
 
 def waste(part, whole):
@@ -77,26 +72,20 @@ class Table:
     contradicts itself."""
 
     def __init__(self, spec, margin=0):
-        self.columns = [(name, int(width)) for name, width in
-                        (column.rsplit(":", 1) for column in spec.split())]
+        self.columns = table.columns_of(spec)
         self.margin, self.rows = margin, 0
         head = self._line([n for n, _ in self.columns])
         print((" " * margin + head).rstrip())
 
     def _line(self, cells):
-        first, width = str(cells[0]), self.columns[0][1]
-        over = ""
-        if len(first) > -width > 0 and len(cells) > 1:
-            over, cells = f"{first}\n{'':{self.margin}}", ["", *cells[1:]]
-        return over + " ".join(self._cell(c, w) for c, (_, w) in
-                               zip(cells, self.columns))
+        texts = [self._cell(c, w) for c, (_, w) in zip(cells, self.columns)]
+        return table.line(texts, self.columns, self.margin)
 
     @staticmethod
     def _cell(cell, width):
         if type(cell) is int and width > 3:
             cell = count(cell, width)
-        text = "-" if cell is None else str(cell)
-        return f"{text:<{-width}}" if width < 0 else f"{text:>{width}}"
+        return "-" if cell is None else str(cell)
 
     def row(self, *cells, mark=""):
         self.rows += 1

@@ -2,10 +2,12 @@
 
 import sys
 
-from command import Group
 from target import ROOT
 
-sys.path.append(str(ROOT / "tools/replay"))  # commands for recorded runs
+# What is shared with other tools; and commands for recorded runs.
+sys.path += [str(ROOT), str(ROOT / "tools/replay")]
+
+from command import Group  # noqa: E402
 
 Group("slab", "Views of the heap, which only read memory")
 Group("slate", "The kernel's own reports, and views of its tasks")

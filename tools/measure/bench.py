@@ -19,8 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from tools.measure.table import percent
 from tools.run import disk, qemu
-from tools.watch import heap, reports, table
+from tools.watch import heap, reports
 
 BOOTS = 7
 BUDGET = 300_000  # millions of instructions
@@ -62,7 +63,7 @@ def fragmentation(kernel, initrd, prefix, rest=REST, extra=()):
                  + result.explain())
     moments = list(heap.moments(qemu.plain(result.text)))
     parts = map(heap.fragmentation, moments)
-    found = {f"frag.{prefix}{step}": float(table.percent(p.lost, p.consumed))
+    found = {f"frag.{prefix}{step}": float(percent(p.lost, p.consumed, 2))
              for step, p in zip(FRAG_STEPS, parts, strict=True)}
     return found, list(reports.frag_caches(moments[-1]))
 

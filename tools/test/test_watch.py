@@ -15,10 +15,10 @@ import pytest
 
 from conftest import ROOT
 from tools.book import book
-from tools.measure import statistics
+from tools.measure import statistics, table
 from tools.run import qemu, watchdog
 from tools.test.heap import rows
-from tools.watch import heap, reports, slabtop, table, watch
+from tools.watch import heap, reports, slabtop, watch
 
 BOX = ("kmem create box 200; kmem alloc box 30",
        "kmem free box all; kmem destroy box")
@@ -92,7 +92,7 @@ def test_cells_of_a_table():
     assert said == ["NAME   N", "a      1", "longer\n      22 !"]
     assert [table.age(ms) for ms in (0, 999, 12_345, 60_000, 10 ** 8, 10 ** 9)
             ] == ["0ms", "999ms", "12.3s", "1m", "27h", "11d"]
-    assert [table.percent(*pair) for pair in ((1, 32), (2, 3), (5, 0))] == \
+    assert [table.percent(*pair, 2) for pair in ((1, 32), (2, 3), (5, 0))] == \
         ["3.13", "66.67", "0.00"]
 
 

@@ -1,6 +1,7 @@
 """The texts of the commands that watch the heap: lines of their tables."""
 
-from tools.watch import heap, table
+from tools.measure import table
+from tools.watch import heap
 
 
 def marks(found, now):
@@ -45,7 +46,7 @@ def frag_steps(moments):
     def row(moment):
         p = heap.fragmentation(moment)
         return [moment.label, p.requested, p.consumed,
-                *(table.percent(n, p.consumed)
+                *(table.percent(n, p.consumed, 2)
                   for n in (p.lost, p.internal, p.free, p.meta))]
     return table.lines("STEP:-12 REQUESTED:10 CONSUMED:10 FRAG%:9 INTERNAL%:9 "
                        "FREE-BUF%:9 META%:9", map(row, moments))
@@ -55,8 +56,8 @@ def frag_caches(moment):
     """Fragmentation by cache, the one that loses most first, in bytes."""
     total = heap.fragmentation(moment)
     rows = [[name, p.consumed, p.requested, p.free, p.internal + p.meta, p.lost,
-             table.percent(p.lost, p.consumed),
-             table.percent(p.lost, total.consumed)]
+             table.percent(p.lost, p.consumed, 2),
+             table.percent(p.lost, total.consumed, 2)]
             for name, p in [*heap.by_loss(moment), ("TOTAL", total)]]
     return table.lines("CACHE:-17 MEM:8 USED:8 FREE:8 OVERHEAD:8 LOST:8 "
                        "LOST%:7 POINTS:7", rows)
