@@ -107,6 +107,23 @@ def boot_arguments(image, append="", initrd=None):
             + (["-initrd", option(loaded(initrd))] if initrd else []))
 
 
+def link(folder, image, initrd=None):
+    """Links the files that boot_arguments would name, and returns the links,
+    which have the same names in every run. The kernel reads these names, so
+    with longer ones the same run would have more instructions."""
+    if initrd is None:
+        initrd = initrd_of(image)
+    links = []
+    for name, path in ("kernel" + Path(image).suffix, image), \
+            ("initrd.tar", initrd):
+        if path and not os.path.isfile(path):
+            raise QemuError(f"{path} is not a file")
+        if path:
+            os.symlink(os.path.realpath(path), f"{folder}/{name}")
+        links.append(name if path else "")
+    return links
+
+
 def kernel_line(commands="", append="", budget=None):
     """The kernel's command line. run= comes last and takes the rest of it, so
     that commands need no quoting."""
@@ -263,7 +280,7 @@ def _fault_log(argv, folder):
     log = Path(folder) / "qemu.log"
     again = argv + ["-d", "int,cpu_reset", "-D", str(log)]
     try:
-        watchdog.run(again, stdout=subprocess.DEVNULL,
+        watchdog.run(again, cwd=folder, stdout=subprocess.DEVNULL,
                      stderr=subprocess.DEVNULL)
     except watchdog.Watchdog:
         return "(the second run did not end)"
@@ -279,11 +296,11 @@ def _full(paths, most):
         os.path.exists(p) and os.path.getsize(p) >= most * 1024 for p in paths)
 
 
-def _wait(argv, timeout, paths, most):
-    """Runs QEMU to its end; returns its status and its own messages. Kills it
-    when one of the files `paths` has `most` KiB."""
+def _wait(argv, folder, timeout, paths, most):
+    """Runs QEMU in `folder` to its end; returns its status and its own
+    messages. Kills it when one of the files `paths` has `most` KiB."""
     end = time.monotonic() + timeout
-    with subprocess.Popen(argv, stdin=subprocess.DEVNULL,
+    with subprocess.Popen(argv, cwd=folder, stdin=subprocess.DEVNULL,
                           stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT) as process:
         while True:
@@ -314,8 +331,9 @@ def run(image, commands="", append="", memory="128", counted=None,
         serial, events = f"{folder}/serial", f"{folder}/events"
         line = kernel_line(commands, append if counted else panic_ends(append),
                            budget if counted else None)
-        argv = command(boot_arguments(image, line, initrd), memory, counted,
-                       serial=f"file:{serial}", events=events,
+        links = link(folder, image, initrd)
+        argv = command(boot_arguments(links[0], line, links[1]), memory,
+                       counted, serial=f"file:{serial}", events=events,
                        extra=BARE + EXIT_PORT + disk_arguments(disks) +
                        list(extra),
                        shift=shift)
@@ -323,7 +341,7 @@ def run(image, commands="", append="", memory="128", counted=None,
             argv = sandbox.wrap(argv, write=[folder],
                                 read=[Path(image).parent], **limits)
         try:
-            status, said = _wait(argv, timeout, (serial, events),
+            status, said = _wait(argv, folder, timeout, (serial, events),
                                  (limits or {}).get("file"))
         except FileNotFoundError as e:
             raise QemuError(f"{QEMU} not found: run tools/setup") from e

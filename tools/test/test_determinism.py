@@ -1,7 +1,10 @@
 """Two counted runs are the same to the last byte."""
 # Tests: kernel/budget.c, drivers/pit.c
 
+import shutil
+
 import pytest
+from conftest import BUILD
 
 from tools.run import qemu
 
@@ -14,6 +17,29 @@ def test_counted_runs_are_identical(kernel, commands):
     assert "kmem_cache" in first.text, first.explain()
     assert first.text == second.text
     assert first.events == second.events
+
+
+def test_the_folder_does_not_matter(smp, tmp_path):
+    """A boot loader hands a kernel the paths of what it loaded. The kernel
+    reads them before its first prompt, whose event counts instructions."""
+    commands = "run tempo; run spike -n 20; kmastat; poweroff"
+    there = tmp_path / ("a" * 90)
+    there.mkdir()
+    archive = BUILD / "initrd-workshop.tar"
+    for path in smp, archive:
+        shutil.copy(path, there)
+    here, far = (
+        qemu.run(kernel, commands, extra=["-smp", "2"], initrd=initrd)
+        for kernel, initrd in ((smp, archive), (there / smp.name,
+                                                there / archive.name)))
+    assert here.problem is None, here.explain()
+    assert here.text == far.text and here.events == far.events
+
+
+def test_what_cannot_be_loaded(kernel, tmp_path):
+    for image, archive in ((tmp_path / "no.elf", ""), (kernel, tmp_path)):
+        with pytest.raises(qemu.QemuError, match="is not a file"):
+            qemu.run(image, "poweroff", initrd=archive)
 
 
 def test_the_budget_ends_a_run(kernel):
