@@ -85,6 +85,16 @@ def test_a_report_with_its_sum_at_the_end_does_not_wait(terminal):
     assert HINT not in terminal.command("kmastat kstack")
 
 
+@pytest.mark.parametrize("command, times", [
+    ("kmastat", 2), ("verify", 2), ("leaks", 14), ("reap -n", 7),
+    ("inodes", 2)])
+def test_these_reports_do_not_wait(terminal, shell, command, times):
+    """A q at a question among them would leave the others out."""
+    head = shell.command(command).splitlines()[0]
+    text = "".join(pages(terminal, f"{command}; " * times + "help", "q"))
+    assert len(rows(text)) > 24 and text.count(f"{head}\n") == times, text
+
+
 def test_page_up_shows_the_head_of_a_report(kernel):
     with qemu.Machine(kernel, screen=True) as machine:
         machine.prompt()
