@@ -20,7 +20,6 @@
 
 static char line[LINE_MAX];
 static size_t mem_limit = SIZE_MAX;
-static uint32_t verify_every;
 
 size_t cmdline_mem_limit(void)
 {
@@ -143,11 +142,6 @@ static bool set_panic(char *value)
     return true;
 }
 
-static bool set_verify(char *value)
-{
-    return parse_u32(value, &verify_every);
-}
-
 bool cmdline_debugs(void)
 {
 #ifdef CONFIG_DEBUG
@@ -157,17 +151,10 @@ bool cmdline_debugs(void)
 #endif
 }
 
-uint32_t cmdline_verify(void)
-{
-    return verify_every;
-}
-
 BOOT_OPTION(debug, "kmem.debug=", "kmem.debug=LETTERS[,...]",
             "debugging modes: FPZUTSG; of which caches (all)", set_debug);
 BOOT_OPTION(panic, "kmem.panic=", "kmem.panic=0|1",
             "1: an error in the heap stops the machine", set_panic);
-BOOT_OPTION(verify, "kmem.verify=", "kmem.verify=N",
-            "check the whole heap at every N-th operation", set_verify);
 BOOT_OPTION(mem, "mem=", "mem=MIB", "use no more than this much memory",
             set_mem);
 BOOT_OPTION(ws, "ws=", "ws=SECONDS|inf",

@@ -19,6 +19,3 @@ size_t cmdline_mem_limit(void);
 
 /* Whether the heap is debugged: kmem.debug=, or a kernel with DEBUG=1. */
 bool cmdline_debugs(void);
-
-/* The value of kmem.verify=, 0 without it. */
-uint32_t cmdline_verify(void);

@@ -122,7 +122,6 @@ void kmain(uint32_t magic, paddr_t info_addr)
     hooks_run(HOOK_FRAMES, NULL);
     hooks_run(HOOK_FRAMES_TEST, NULL);
     kmem_init();
-    kmem_verify_every(cmdline_verify());
     kmem_handles_keep(cmdline_debugs());
     task_init();
     session_init(buddy_free_pages());

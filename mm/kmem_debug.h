@@ -33,26 +33,11 @@ struct kmem_slab;
 void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
 void *kmem_alloc_zero(int flags);
-void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
-void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
 const char *kmem_debug_verify(const struct kmem_cache *cp,
                               const struct kmem_bufctl *bcp, bool free,
                               const void **at);
-
-/*
- * Failing on purpose, for tests. If the hook is set, it decides whether a
- * request fails: one for an object of a cache with KMF_FAIL or, if `cp` is
- * NULL, one for pages.
- */
-typedef bool kmem_fail_hook_t(const struct kmem_cache *cp, int flags);
-extern kmem_fail_hook_t *kmem_fail_hook;
-
-static inline bool kmem_page_fails(void)
-{
-    return unlikely(kmem_fail_hook != NULL) && kmem_fail_hook(NULL, KM_NOSLEEP);
-}
 
 /* ---- modes.c: what the modes mean for a cache --------------------------- */
 
@@ -62,6 +47,8 @@ void kmem_debug_init_caches(void);
 void kmem_debug_init(void);
 bool kmem_debug_geometry(struct kmem_cache *cp);
 uint32_t kmem_debug_flags(const struct kmem_cache *cp);
+void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
 
 /* ---- unmap.c: section 6.5 ----------------------------------------------- */
 
@@ -90,14 +77,13 @@ enum kmem_ring {
 };
 
 enum kmem_why {
-    KMEM_WHY_NOMEM,    /* fail: no pages */
-    KMEM_WHY_INJECTED, /* fail: on purpose */
-    KMEM_WHY_ZERO,     /* fail: size 0 with KM_SLEEP */
-    KMEM_WHY_GROW,     /* slab: created, an allocation found none free */
-    KMEM_WHY_REAP,     /* slab: destroyed by a reap (only of caches in
+    KMEM_WHY_NOMEM, /* fail: no pages */
+    KMEM_WHY_ZERO,  /* fail: size 0 with KM_SLEEP */
+    KMEM_WHY_GROW,  /* slab: created, an allocation found none free */
+    KMEM_WHY_REAP,  /* slab: destroyed by a reap (only of caches in
                           debugging modes); reap: it happened */
-    KMEM_WHY_UNMAP,    /* slab: destroyed at once, mode S */
-    KMEM_WHY_END,      /* slab: destroyed with its cache */
+    KMEM_WHY_UNMAP, /* slab: destroyed at once, mode S */
+    KMEM_WHY_END,   /* slab: destroyed with its cache */
 };
 
 /* Records an event of the calling task; without a cache, of kmem_alloc. A

@@ -45,10 +45,9 @@
  * one test finds everything uncommon (section 6). MM_DEBUG is 0 or 1. */
 #define KMF_HASH      1u      /* large objects */
 #define KMF_DESTROYED 2u      /* any use of the handle is an error */
-#define KMF_FAIL      4u      /* allocations may fail on purpose */
-#define KMF_VERIFY    8u      /* operations are counted for kmem_verify */
+#define KMF_WATCH     4u      /* a test watches each operation */
 #define KMF_MODES     0x7f00u /* debugging modes: mm/kmem_debug.h */
-#define KMF_DEBUG     (MM_DEBUG * (KMF_FAIL | KMF_VERIFY | KMF_MODES))
+#define KMF_DEBUG     (MM_DEBUG * (KMF_WATCH | KMF_MODES))
 #define KMF_ANY       0x7fffu
 
 /* A buffer's control block (3.2.1). A small buffer has only the first word. */

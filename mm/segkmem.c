@@ -8,7 +8,6 @@
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
-#include "mm/kmem_debug.h"
 #include "mm/page_stat.h"
 
 static struct {
@@ -38,7 +37,7 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
     struct page *p;
 
-    if ((MM_DEBUG && kmem_page_fails()) || !mm_charge(pages))
+    if (!mm_charge(pages))
         goto failed;
     p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
     if (unlikely(p == NULL))

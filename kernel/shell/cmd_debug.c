@@ -118,9 +118,6 @@ static void print_settings(void)
         kprintf(", last: %s", kmem_error_title(kmem_last_error.error_kind));
     kprintf("\nlog: %u of %u transactions kept%s\n", (unsigned)kmem_log_kept(),
             (unsigned)kmem_log_last(), kmem_log_stopped ? ", stopped" : "");
-    if (kmem_verify_interval())
-        kprintf("verified at every %u operations\n",
-                (unsigned)kmem_verify_interval());
     if (kmem_unmapped_pages())
         kprintf("unmapped pages: %zu\n", kmem_unmapped_pages());
 }

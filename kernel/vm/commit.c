@@ -7,7 +7,6 @@
 #include "kernel/task/session.h"
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
-#include "mm/kmem_debug.h"
 
 #define LOCK_RANK 38 /* before buddy's: a read-only frame is freed under it */
 
@@ -102,7 +101,7 @@ int commit_promise(struct commit *c, size_t pages)
 {
     if (pages == 0)
         return 0;
-    if (pages > account.stat.stat_total || kmem_page_fails())
+    if (pages > account.stat.stat_total)
         return -ENOMEM;
     if (!session_charge(c->commit_session, SESSION_PAGES, pages))
         return -ENOMEM;

@@ -7,7 +7,6 @@
 #include "kernel/vm/commit.h"
 #include "kernel/x86/panic.h"
 #include "mm/buddy.h"
-#include "mm/kmem_debug.h"
 
 static size_t frames_out;
 
@@ -62,7 +61,7 @@ struct page *frame_alloc_run(size_t pages)
     struct page *p;
 
     count(pages);
-    p = kmem_page_fails() ? NULL : buddy_alloc_run(pages);
+    p = buddy_alloc_run(pages);
     if (p != NULL)
         set_states(p, pages, PAGE_ALLOC, PAGE_USER);
     else

@@ -193,10 +193,9 @@ bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out)
 const char *kmem_why_text(enum kmem_why why)
 {
     static const char *const text[] = {
-        [KMEM_WHY_NOMEM] = "no memory", [KMEM_WHY_INJECTED] = "on purpose",
-        [KMEM_WHY_ZERO] = "size 0",     [KMEM_WHY_GROW] = "grown",
-        [KMEM_WHY_REAP] = "reaped",     [KMEM_WHY_UNMAP] = "unmapped",
-        [KMEM_WHY_END] = "cache ended",
+        [KMEM_WHY_NOMEM] = "no memory", [KMEM_WHY_ZERO] = "size 0",
+        [KMEM_WHY_GROW] = "grown",      [KMEM_WHY_REAP] = "reaped",
+        [KMEM_WHY_UNMAP] = "unmapped",  [KMEM_WHY_END] = "cache ended",
     };
 
     return text[why];

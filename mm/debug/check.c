@@ -23,7 +23,6 @@
 #include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
-#include "mm/page.h"
 
 static bool in_mode(const struct kmem_cache *cp, unsigned modes)
 {
@@ -297,16 +296,6 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
     }
 }
 
-kmem_fail_hook_t *kmem_fail_hook;
-
-static void count_injected(struct kmem_cache *cp, size_t size)
-{
-    mm_lock(&cp->cache_lock);
-    cp->cache_fails++;
-    mm_unlock(&cp->cache_lock);
-    kmem_event(KMEM_RING_FAIL, KMEM_WHY_INJECTED, cp, NULL, size);
-}
-
 /* kmem_cache_alloc for a cache with any flag of KMF_DEBUG; `size` is what the
  * client requested. The hash table is resized last: see alloc_grow in
  * mm/kmem_cache.c. */
@@ -318,11 +307,6 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     if (size == 0)
         size = cp->cache_kind == KMEM_KIND_CLASS ? KMEM_SIZE_UNKNOWN
                                                  : cp->cache_size;
-    if (kmem_fail_hook != NULL && in_mode(cp, KMF_FAIL) &&
-        kmem_fail_hook(cp, flags)) {
-        count_injected(cp, MIN(size, cp->cache_size));
-        return NULL;
-    }
     while ((buf = alloc_once(cp, size)) == NULL) {
         if (!kmem_grow_or_wait(cp, flags))
             return NULL;
@@ -331,8 +315,6 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     if (grown)
         kmem_hash_rescale(cp);
     trace(cp, "alloc", buf);
-    if (in_mode(cp, KMF_VERIFY))
-        kmem_verify_count(cp);
     return buf;
 }
 
@@ -343,13 +325,6 @@ void *kmem_alloc_zero(int flags)
     if ((flags & KM_NOSLEEP) == 0)
         kmem_event(KMEM_RING_FAIL, KMEM_WHY_ZERO, NULL, NULL, 0);
     return NULL;
-}
-
-/* The same from kmem_alloc, of a class that need not be in a mode itself. */
-void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
-{
-    return in_mode(cp, KMF_LAYOUT) ? kmem_alloc_debug(cp, size, flags)
-                                   : kmem_cache_alloc(cp, flags);
 }
 
 /* ---- free (6.2) --------------------------------------------------------- */
@@ -499,21 +474,4 @@ void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
         free_checked(cp, buf, size);
     else
         free_plain(cp, buf, size);
-    if (in_mode(cp, KMF_VERIFY))
-        kmem_verify_count(cp);
-}
-
-/* The same from kmem_free. While any class is in a mode, a size that leads to
- * another class than the buffer's is found for all of them. */
-void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
-{
-    const struct page *p = virt_to_page(buf);
-    bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
-
-    if (in_mode(cp, KMF_LAYOUT))
-        kmem_free_debug(cp, buf, size);
-    else if (own)
-        kmem_cache_free(cp, buf);
-    else
-        kmem_bad_free(cp, buf, size);
 }

@@ -95,12 +95,6 @@ const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
 /* The modes that a cache is in. */
 unsigned kmem_debug_modes(const struct kmem_cache *cp);
 
-/* kmem.verify=N: kmem_verify at every N-th operation on any cache. It reports
- * the first error that it finds; no verification follows until this is called
- * again. 0: never. */
-void kmem_verify_every(uint32_t n);
-uint32_t kmem_verify_interval(void);
-
 /* ---- queries ------------------------------------------------------------ */
 
 /* The state of the buffer that `addr` is in: of any cache, debugged or not.

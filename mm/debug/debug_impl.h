@@ -32,10 +32,6 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
                               const struct kmem_bufctl_debug *bdp, bool free,
                               const void **at, enum kmem_error *kind);
 
-/* ---- modes.c ------------------------------------------------------------ */
-
-void kmem_verify_count(struct kmem_cache *cp);
-
 /* ---- isolate.c ---------------------------------------------------------- */
 
 const char *kmem_slab_error(const struct kmem_cache *cp,

@@ -1,6 +1,6 @@
 /*
  * Debugging modes (paper, section 6): their letters, kmem.debug=, the geometry
- * of the debug layout, setting the modes of a cache; and kmem.verify=.
+ * of the debug layout, and setting the modes of a cache.
  *
  *     |colour|guard|  buffer  |slack| guard |  buffer  |slack| guard | unused |
  *                  ^ cache_colour_min    ^ 8 bytes precede the next
@@ -18,6 +18,7 @@
 #include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
+#include "mm/page.h"
 
 struct kmem_cache *kmem_bufctl_debug_cache;
 
@@ -90,19 +91,14 @@ static bool can_unmap(const struct kmem_cache *cp)
     return cp->cache_supplier.getpages == NULL && mm_page_map(NULL, true);
 }
 
-/* The modes that kmem.debug= asks for. */
-static unsigned wanted(const struct kmem_cache *cp)
+/* The flags that a new cache begins with: the modes that kmem.debug= asks for.
+ */
+uint32_t kmem_debug_flags(const struct kmem_cache *cp)
 {
     if (kmem_state < KMEM_LARGE ||
         (boot_names != NULL && !listed(boot_names, cp->cache_name)))
         return 0;
     return can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
-}
-
-/* The flags that a new cache begins with: kmem.debug=, kmem.verify=. */
-uint32_t kmem_debug_flags(const struct kmem_cache *cp)
-{
-    return wanted(cp) | (kmem_verify_interval() ? KMF_VERIFY : 0);
 }
 
 static bool has_layout_class(void)
@@ -121,6 +117,29 @@ static void update_class_max(void)
     mm_lock(&kmem_list_lock); /* of two tasks the later one sees all modes */
     kmem_class_max = has_layout_class() ? 0 : KMEM_MAXBUF;
     mm_unlock(&kmem_list_lock);
+}
+
+/* kmem_alloc while any class is in a mode that needs the requested size. */
+void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
+{
+    return (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0
+               ? kmem_alloc_debug(cp, size, flags)
+               : kmem_cache_alloc(cp, flags);
+}
+
+/* kmem_free likewise: a size that leads to another class than the buffer's is
+ * found for all classes. */
+void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
+{
+    const struct page *p = virt_to_page(buf);
+    bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
+
+    if ((KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
+        kmem_free_debug(cp, buf, size);
+    else if (own)
+        kmem_cache_free(cp, buf);
+    else
+        kmem_bad_free(cp, buf, size);
 }
 
 /* Before the first cache that can be in a mode. Boot only. */
@@ -297,52 +316,4 @@ const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
              n, n == 1 ? " is" : "s are", n == 1 ? "it" : "them",
              kmem_debug_text(modes, letters), cp->cache_name);
     return text;
-}
-
-/* ---- kmem_verify at every N-th operation -------------------------------- */
-
-static uint32_t verify_interval;
-static uint32_t verify_left;
-
-uint32_t kmem_verify_interval(void)
-{
-    return MM_UNLOCKED(verify_interval); /* one word */
-}
-
-void kmem_verify_every(uint32_t n)
-{
-    mm_lock(&kmem_list_lock);
-    verify_interval = verify_left = n;
-    list_for_each (l, &kmem_caches)
-        set_flag(list_entry(l, struct kmem_cache, cache_link), KMF_VERIFY,
-                 n != 0);
-    mm_unlock(&kmem_list_lock);
-    if (MM_MAGAZINES)
-        kmem_mag_decide_all();
-}
-
-/* Counts an operation on a cache with KMF_VERIFY. A verification allocates
- * nothing, so it is not counted itself. An error is reported once; then nothing
- * is verified until kmem_verify_every is called again. */
-void kmem_verify_count(struct kmem_cache *cp)
-{
-    static char text[192];
-    const char *where;
-    const char *why;
-    bool due;
-
-    mm_lock(&kmem_list_lock);
-    due = verify_left != 0 && --verify_left == 0;
-    if (due)
-        verify_left = verify_interval;
-    mm_unlock(&kmem_list_lock);
-    if (!due || (why = kmem_verify(&where)) == NULL)
-        return;
-    mm_lock(&kmem_list_lock);
-    verify_left = 0;
-    mm_unlock(&kmem_list_lock);
-    snprintf(text, sizeof(text), "%s: %s", where, why);
-    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
-                                           .error_cache = cp,
-                                           .error_text = text});
 }

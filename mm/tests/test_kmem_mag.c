@@ -6,6 +6,7 @@
  */
 #include "mm/debug/leak.h"
 #include "mm/tests/kmem_test.h"
+#include "tools/workshop/stress/watch.h"
 
 #if defined(MM_HOST) && MM_MAGAZINES
 

@@ -107,6 +107,14 @@ SAN_WRAP  := $(SAN_LIST:%=-Wl,--wrap=%)
 ASFLAGS   += -DSTACK_PAGES=8
 $(BUILD)/mm/kmem_slab.o: OWN_FLAGS := -include tools/workshop/sanitize/slab.h
 endif
+
+# The workshop's way into the allocator (tools/workshop/stress/watch.c), and
+# what of it mm/ on this machine has.
+WATCH_MM   := kmem_alloc_debug kmem_free_debug kmem_debug_flags mm_charge
+WATCH_LIST := $(WATCH_MM) commit_promise frame_alloc_run
+WATCH_HOST := $(WATCH_MM:%=-Wl,--wrap=%)
+WATCH_WRAP := $(WATCH_LIST:%=-Wl,--wrap=%)
+
 san = $(SAN_FLAGS) $(if $(filter $(SAN_RUN),$(1)),,$(SAN_UB) $(if \
         $(filter $(SAN_BARE),$(1)),,$(SAN_ADDR)))
 
@@ -190,13 +198,13 @@ $(SYMS)/empty.c: tools/run/symbols.py
 $(SYMS)/%.o: $(SYMS)/%.c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) -g0 -c $< -o $@
 
-# $(call kernel,NAME,OBJECTS): BUILD/NAME.elf and BUILD/NAME.map.
+# $(call kernel,NAME,OBJECTS,FLAGS): BUILD/NAME.elf and BUILD/NAME.map.
 define kernel
-$(call stamp,$(SYMS)/$(1)/objects,$(2) $$(LDFLAGS) $$(SAN_WRAP))
+$(call stamp,$(SYMS)/$(1)/objects,$(2) $$(LDFLAGS) $$(SAN_WRAP) $(3))
 
 $(SYMS)/$(1)/first.elf: $(2) $(SYMS)/empty.o boot/linker.ld \
     $(SYMS)/$(1)/objects
-	$$(Q)$$(LINK) $(2) $(SYMS)/empty.o -o $$@
+	$$(Q)$$(LINK) $(3) $(2) $(SYMS)/empty.o -o $$@
 
 $(SYMS)/$(1)/first.nm: $(SYMS)/$(1)/first.elf
 	$$(Q)$$(NM) -n $$< > $$@
@@ -207,7 +215,7 @@ $(SYMS)/$(1)/table.c: $(SYMS)/$(1)/first.nm tools/run/symbols.py
 
 $(BUILD)/$(1).elf: $(SYMS)/$(1)/table.o $(SYMS)/$(1)/first.nm
 	$$(call say,LINK,$$@)
-	$$(Q)$$(LINK) $(2) $$< -Wl,-Map=$(BUILD)/$(1).map -o $$@.new
+	$$(Q)$$(LINK) $(3) $(2) $$< -Wl,-Map=$(BUILD)/$(1).map -o $$@.new
 	$$(Q)$$(NM) -n $$@.new > $(SYMS)/$(1)/last.nm
 	@cd $(SYMS)/$(1) && grep -i ' t ' first.nm > first.text; \
 	grep -i ' t ' last.nm > last.text; \
@@ -216,6 +224,6 @@ $(BUILD)/$(1).elf: $(SYMS)/$(1)/table.o $(SYMS)/$(1)/first.nm
 	@mv $$@.new $$@
 endef
 $(eval $(call kernel,slate,$$(OBJ)))
-$(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ)))
+$(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 
 -include $(OBJ:.o=.d) $(WORKSHOP_OBJ:.o=.d)

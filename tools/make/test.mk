@@ -3,13 +3,14 @@
 # mm/ and its tests as a program of this machine, under the sanitizers.
 HOST_SRC    := $(wildcard mm/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
-                 $(addprefix tools/workshop/stress/,fail.c tests/test_fail.c) \
+                 $(addprefix tools/workshop/stress/,fail.c watch.c \
+                   tests/test_fail.c tests/test_watch.c) \
                  tools/test/budget.c
 HOST_WARN   := -Wall -Wextra -Wshadow $(FATAL) $(if $(call on,WERROR),-Werror)
 # Loops count their iterations: what hangs uses up its budget of them.
 COUNTED     := -include tools/test/budget.h -Wno-dangling-else
 HOST_CFLAGS := -std=gnu17 -g -fno-omit-frame-pointer -I. -Imm/tests/host \
-                 $(COUNTED) $(HOST_WARN)
+                 $(COUNTED) $(HOST_WARN) $(WATCH_HOST)
 HOST_SAN    := -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
 HOST_COV    := -O0 --coverage -DCONFIG_COVERAGE=1
 # No object depends on the number of a line, which a mutant may change.
@@ -19,7 +20,7 @@ HOST_LIBS   := -lcmocka -lpthread -lm
 # The same with magazines. Without the cases that know what the slabs do.
 MAGAZINES := -DHOST_MAGAZINES=1
 MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% %/test_clock.c \
-               %/test_explore.c %/test_fail.c,$(HOST_SRC)) \
+               %/test_explore.c %/test_fail.c %/test_watch.c,$(HOST_SRC)) \
                mm/tests/test_kmem_mag.c
 
 # $(call host,DIR,FLAGS,SOURCES): DIR/mmtest from objects under DIR.
@@ -32,7 +33,8 @@ $(1)/%.o: %.c $(1)/flags
 	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $(2) -MMD -MP -c $$< -o $$@
 $(1)/mmtest: $(3:%.c=$(1)/%.o) $(1)/objects
 	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) $$(HOST_LIBS) -o $$@
+	$$(Q)$$(HOSTCC) $(2) $$(WATCH_HOST) $$(filter %.o,$$^) $$(HOST_LIBS) \
+	    -o $$@
 -include $(3:%.c=$(1)/%.d)
 endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN),$(HOST_SRC)))

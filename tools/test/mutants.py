@@ -132,7 +132,8 @@ class Program:
                    self.folder / (s.removesuffix(".c") + ".o")
                    for s in self.sources]
         return subprocess.run(
-            [self.flags[0], *map(str, objects), *self.libraries, "-o",
+            [self.flags[0], *(f for f in self.flags if f.startswith("-Wl,")),
+             *map(str, objects), *self.libraries, "-o",
              str(out)], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
 

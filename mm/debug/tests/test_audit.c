@@ -1,6 +1,6 @@
 /*
  * Records of operations: the transaction log and the rings of rare events
- * (S-48), and mode T; and kmem_verify at every N-th operation.
+ * (S-48), and mode T.
  *
  * Tests: mm/debug/audit.c, mm/debug/modes.c
  */
@@ -228,7 +228,6 @@ KTEST(kmem_debug, rings_of_rare_events)
     KT_REQUIRE(cp != NULL);
     struct kmem_event e = {.event_count = 77};
     void *obj, *base;
-    uint64_t taken;
 
     KT_TRUE(!kmem_event_get(KMEM_RING_FAIL, 0, &e)); /* an entry not used */
     KT_EQ(e.event_count, 77);
@@ -266,15 +265,6 @@ KTEST(kmem_debug, rings_of_rare_events)
     KT_TRUE(e.event_slab == base);
     KT_EQ(e.event_count, cp->cache_slab_chunks);
     test_switch(cp, "");
-    kmem_fail_set(KMEM_FAIL_SLAB, 1);
-    taken = cp->cache_lock.lock_taken;
-    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-    KT_EQ(cp->cache_lock.lock_taken - taken, 3); /* the third counts it */
-    e = last_event(KMEM_RING_FAIL);
-    KT_EQ(e.event_why, KMEM_WHY_INJECTED);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    KT_TRUE(e.event_slab == NULL);
-    KT_EQ(e.event_count, 500);
     kmem_fail_set(KMEM_FAIL_PAGE, 1);
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
     kmem_fail_set(KMEM_FAIL_NONE, 0);
@@ -357,62 +347,6 @@ KTEST(kmem_debug, T_prints_each_event)
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     KT_EQ(host_printed[0], 0);
     KT_EQ(cp->cache_flags, 0);
-    test_destroy(cp);
-}
-
-/* ---- kmem.verify=N ------------------------------------------------------ */
-
-KTEST(kmem_debug, verify_at_every_nth_operation)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_verify", 40, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    uint64_t taken = kmem_list_lock.lock_taken;
-
-    kmem_verify_every(3); /* no cache is destroyed meanwhile */
-    KT_EQ(kmem_list_lock.lock_taken - taken, 1);
-    KT_EQ(kmem_verify_interval(), 3);
-    TEST_NO_ERROR(kmem_cache_free(cp, obj));
-    TEST_NO_ERROR(pairs(cp, 2));
-    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
-    cp->cache_full_slabs++; /* found by the third verification */
-    TEST_NO_ERROR(kmem_cache_free(cp, obj));
-    TEST_NO_ERROR(obj = kmem_cache_alloc(cp, KM_SLEEP));
-    TEST_ERROR(KMEM_ERROR_VERIFY, kmem_cache_free(cp, obj));
-    TEST_SAYS(TEST_SAYS(host_printed, "cache t_verify"),
-              "count of full slabs is wrong");
-    TEST_NO_ERROR(pairs(cp, 5));
-    cp->cache_full_slabs--;
-    TEST_NO_ERROR(pairs(cp, 30));
-    kmem_verify_every(0);
-    cp->cache_full_slabs++;
-    TEST_NO_ERROR(pairs(cp, 30));
-    cp->cache_full_slabs--;
-    KT_EQ(cp->cache_flags, 0);
-    test_destroy(cp);
-}
-
-/* Also in the middle of growing, rescaling and reaping, where the pages of the
- * caches and those of segkmem differ for a moment. */
-KTEST(kmem_debug, verify_at_every_operation_raises_no_alarm)
-{
-    static const char *const modes[] = {"", "FPZU", "S", "G", "T"};
-    struct kmem_cache *cp = kmem_cache_create("t_verify", 600, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    uint32_t errors = kmem_error_count;
-
-    kmem_verify_every(1);
-    for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
-        test_alloc(cp, 0, 300);
-        kmem_free(kmem_alloc(50000, KM_SLEEP), 50000);
-        test_free(cp, 0, 300);
-        test_switch(cp, modes[i]);
-        test_alloc(cp, 0, 400);
-        test_free(cp, 0, 400);
-        kmem_reap(KMEM_REAP_ALL);
-    }
-    kmem_verify_every(0);
-    KT_EQ(kmem_error_count, errors);
     test_destroy(cp);
 }
 

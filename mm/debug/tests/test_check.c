@@ -260,19 +260,6 @@ KTEST(kmem_debug, a_debugged_cache_resizes_its_hash_table)
     test_free(cp, 0, 4 * KMEM_HASH_INITIAL);
     test_destroy(cp);
 }
-
-/* Between two settings of failures a cache can have the flag without a hook. */
-KTEST(kmem_debug, nothing_fails_without_a_hook)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_fail", 40, 0, NULL, NULL);
-
-    KT_REQUIRE(cp != NULL);
-    cp->cache_flags |= KMF_FAIL;
-    test_alloc(cp, 0, 1);
-    cp->cache_flags &= ~KMF_FAIL;
-    test_free(cp, 0, 1);
-    test_destroy(cp);
-}
 #endif
 
 /* ---- patterns ----------------------------------------------------------- */

@@ -19,6 +19,9 @@ extern bool (*host_wait)(void);
 /* Pages that are charged, and how many may be. */
 extern size_t host_charged, host_charge_limit;
 
+/* Whether the charge that is requested now fails; NULL: it does not. */
+extern bool (*host_charge_fails)(void);
+
 /* How often mm_wake_waiters was called. */
 extern uint64_t host_returns;
 

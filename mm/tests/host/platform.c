@@ -24,6 +24,7 @@ char *host_arena;
 uint64_t host_clock_ms;
 bool (*host_wait)(void);
 size_t host_charged, host_charge_limit = SIZE_MAX;
+bool (*host_charge_fails)(void);
 uint64_t host_returns;
 uint64_t host_locks_taken;
 char host_printed[4096];
@@ -171,7 +172,8 @@ bool mm_memory_low(void)
 
 bool mm_charge(size_t pages)
 {
-    if (pages > host_charge_limit - host_charged)
+    if (pages > host_charge_limit - host_charged ||
+        (host_charge_fails != NULL && host_charge_fails()))
         return false;
     host_charged += pages;
     return true;

@@ -6,6 +6,7 @@
  * refused, nothing is reported, and at the end everything is freed.
  */
 #include "mm/debug/tests/debug_test.h"
+#include "tools/workshop/stress/watch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

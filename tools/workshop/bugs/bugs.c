@@ -6,6 +6,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/sanitize/sanitize.h"
+#include "tools/workshop/stress/watch.h"
 #include "kernel/task/task.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 

@@ -7,6 +7,7 @@
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
 #include "tools/workshop/bugs/bugs.h"
+#include "tools/workshop/stress/watch.h"
 
 /* ---- the list ----------------------------------------------------------- */
 

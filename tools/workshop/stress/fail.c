@@ -1,14 +1,10 @@
 /*
  * Failing on purpose: the n-th request from now on, or one in so many, of those
- * that fit a cache, a task and a caller.
- *
- * While failures of objects are set, the caches concerned have KMF_FAIL in
- * their flag word and take the slow path, which calls the hook; a request for
- * pages tests the hook alone. When nothing is set, objects cost nothing.
+ * that fit a cache, a task and a caller. watch.c asks here about each request.
  */
 #include "tools/workshop/stress/fail.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "tools/workshop/stress/watch.h"
 
 #define CALLERS 16 /* frames among which a caller is looked for */
 
@@ -59,43 +55,41 @@ static bool fails(void)
     return true;
 }
 
-static bool request_fails(const struct kmem_cache *cp, int flags)
+static bool request_fails(enum kmem_fail_kind kind)
 {
     bool result;
 
-    if ((flags & KM_NOSLEEP) == 0)
-        return false;
     mm_lock(&fail_lock);
-    result = (cp == NULL) == (set.fail_kind == KMEM_FAIL_PAGE) && fails();
+    result = set.fail_kind == kind && fails();
     mm_unlock(&fail_lock);
     return result;
 }
 
-static void mark_caches(bool on, const struct kmem_cache *only)
+bool kmem_fail_watches(const struct kmem_cache *cp)
 {
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp)) {
-        mm_lock(&cp->cache_lock);
-        cp->cache_flags &= ~KMF_FAIL;
-        if (on && (only == NULL || only == cp))
-            cp->cache_flags |= KMF_FAIL;
-        mm_unlock(&cp->cache_lock);
-    }
-    if (MM_MAGAZINES)
-        kmem_mag_decide_all();
+    return set.fail_kind == KMEM_FAIL_SLAB &&
+           (set.fail_cache == NULL || set.fail_cache == cp);
+}
+
+bool kmem_fail_object(const struct kmem_cache *cp, int flags)
+{
+    return kmem_fail_watches(cp) && (flags & KM_NOSLEEP) != 0 &&
+           request_fails(KMEM_FAIL_SLAB);
+}
+
+bool kmem_fail_page(void)
+{
+    return set.fail_kind == KMEM_FAIL_PAGE && request_fails(KMEM_FAIL_PAGE);
 }
 
 void kmem_fail(const struct kmem_fail *f)
 {
-    mark_caches(false, NULL);
-    kmem_fail_hook = NULL;
     mm_lock(&fail_lock);
     set = *f;
     fitted = failed = 0;
     chance = f->fail_seed;
     mm_unlock(&fail_lock);
-    mark_caches(f->fail_kind == KMEM_FAIL_SLAB, f->fail_cache);
-    kmem_fail_hook = f->fail_kind == KMEM_FAIL_NONE ? NULL : request_fails;
+    kmem_watch();
 }
 
 void kmem_fail_set(enum kmem_fail_kind kind, uint32_t n)

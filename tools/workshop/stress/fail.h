@@ -39,3 +39,10 @@ void kmem_fail_stat(struct kmem_fail *out, uint32_t *fitted, uint32_t *failed);
 
 /* Whether any has failed since it was set. */
 bool kmem_fail_fired(void);
+
+/* Whether failures of this cache's objects are set. */
+bool kmem_fail_watches(const struct kmem_cache *cp);
+
+/* Counts a request for an object, or for pages; whether it fails. */
+bool kmem_fail_object(const struct kmem_cache *cp, int flags);
+bool kmem_fail_page(void);

@@ -83,8 +83,8 @@ static bool pool_whole(const struct pool *pool)
 /* Provides `n` bufctls, and slab data. */
 static void provide(size_t n)
 {
-    pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl), KMF_FAIL);
-    pool_make(&slabs, "slabs", sizeof(struct kmem_slab), KMF_VERIFY);
+    pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl), KMF_WATCH);
+    pool_make(&slabs, "slabs", sizeof(struct kmem_slab), KMF_TRACE);
     kmem_fail_set(KMEM_FAIL_SLAB, n + 1);
     kmem_bufctl_cache = &bufctls.cache;
     kmem_slab_cache = &slabs.cache;
