@@ -134,14 +134,6 @@ static void report_names(const void *arg UNUSED)
 
 HOOK(HOOK_PROMPT, report_names);
 
-static bool set_panic(char *value)
-{
-    if ((value[0] != '0' && value[0] != '1') || value[1] != '\0')
-        return false;
-    kmem_error_panics = value[0] == '1';
-    return true;
-}
-
 bool cmdline_debugs(void)
 {
 #ifdef CONFIG_DEBUG
@@ -153,8 +145,6 @@ bool cmdline_debugs(void)
 
 BOOT_OPTION(debug, "kmem.debug=", "kmem.debug=LETTERS[,...]",
             "debugging modes: FPZUTSG; of which caches (all)", set_debug);
-BOOT_OPTION(panic, "kmem.panic=", "kmem.panic=0|1",
-            "1: an error in the heap stops the machine", set_panic);
 BOOT_OPTION(mem, "mem=", "mem=MIB", "use no more than this much memory",
             set_mem);
 BOOT_OPTION(ws, "ws=", "ws=SECONDS|inf",

@@ -128,7 +128,6 @@ struct kmem_cache {
     size_t cache_colour_max;
     size_t cache_redzone_end; /* debugging: from buffer to redzone's end */
     /* counts */
-    uint32_t cache_isolated;    /* debugging: free buffers of damaged slabs */
     uint32_t cache_allocs_seen; /* cache_allocs at the last fold */
     uint32_t cache_frees_seen;
     uint64_t cache_allocs_total;

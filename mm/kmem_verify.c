@@ -254,7 +254,7 @@ static const char *verify_hash(struct kmem_cache *cp)
                 return at_cache(cp, "hash holds more than the objects in use");
         }
     }
-    if (entries + cp->cache_isolated < kmem_inuse(cp))
+    if (entries < kmem_inuse(cp))
         return at_cache(cp, "hash holds less than the objects in use");
     return NULL;
 }

@@ -111,12 +111,10 @@ static void print_cache(const struct kmem_cache_stat *st)
 
 static void print_settings(void)
 {
-    kprintf("an error %s; %u so far",
-            kmem_error_panics ? "stops the machine" : "is reported",
-            (unsigned)kmem_error_count);
-    if (kmem_error_count)
-        kprintf(", last: %s", kmem_error_title(kmem_last_error.error_kind));
-    kprintf("\nlog: %u of %u transactions kept%s\n", (unsigned)kmem_log_kept(),
+    if (kmem_last_error.error_kind != KMEM_ERROR_NONE)
+        kprintf("an error stopped the machine: %s\n",
+                kmem_error_title(kmem_last_error.error_kind));
+    kprintf("log: %u of %u transactions kept%s\n", (unsigned)kmem_log_kept(),
             (unsigned)kmem_log_last(), kmem_log_stopped ? ", stopped" : "");
     if (kmem_unmapped_pages())
         kprintf("unmapped pages: %zu\n", kmem_unmapped_pages());

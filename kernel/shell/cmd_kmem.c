@@ -400,17 +400,12 @@ const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
 
     if (!more || !kmem_buf_stat((const void *)addr, &b))
         return used ? "used" : "free";
-    return b.stat_state == KMEM_BUF_BAD ? "bad"
-           : used && b.stat_in_magazine ? "round"
-           : used                       ? "used"
-                                        : "free";
+    return !used ? "free" : b.stat_in_magazine ? "round" : "used";
 }
 
 char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
 {
     switch (heap_object_state(cp, addr, used)[0]) {
-    case 'b':
-        return '!';
     case 'r':
         return 'o';
     default:

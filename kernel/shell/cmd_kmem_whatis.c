@@ -96,13 +96,9 @@ static const char *part_of_chunk(const struct place *p,
 
 static const char *state_text(const struct kmem_buf_stat *b)
 {
-    static const char *const texts[] = {
-        [KMEM_BUF_FREE] = "free",
-        [KMEM_BUF_USED] = "in use",
-        [KMEM_BUF_BAD] = "damaged, set aside",
-    };
-
-    return b->stat_in_magazine ? "free, in a magazine" : texts[b->stat_state];
+    return b->stat_in_magazine              ? "free, in a magazine"
+           : b->stat_state == KMEM_BUF_FREE ? "free"
+                                            : "in use";
 }
 
 /* Its last two transactions, the newest first. */
@@ -309,7 +305,7 @@ SHELL_COMMAND(whatis, cmd_whatis, SHELL_REPORT);
 /* All that is known of chunk `i`. */
 static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
 {
-    struct kmem_buf_stat b = {.stat_state = KMEM_BUF_BAD};
+    struct kmem_buf_stat b = {.stat_state = KMEM_BUF_USED};
 
     kmem_buf_stat((const void *)(p->place_slab.stat_base + chunk_offset(p, i)),
                   &b);

@@ -16,8 +16,8 @@
  *
  * Each takes the cache's lock twice. Between, the buffer is KMEM_BUF_BUSY: it
  * is in the hash table and counts as allocated, so the cache can neither be
- * destroyed nor change its modes. A damaged buffer is set aside for good
- * (KMEM_BUF_BAD), with its contents.
+ * destroyed nor change its modes. An error stops the machine: nothing is
+ * changed before, so that the damage can be examined.
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/audit.h"
@@ -74,8 +74,7 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
 
 /* NULL, or the damage to a buffer on a freelist (`free`) or in the hash
  * table: its state, redzone or poison; *at gets the first wrong byte, if it is
- * one of these. A buffer that was set aside is known to be bad; one that is
- * being checked or filled may be in any state. */
+ * one of these. A buffer that is being checked or filled may be in any state. */
 const char *kmem_debug_verify(const struct kmem_cache *cp,
                               const struct kmem_bufctl *bcp, bool free,
                               const void **at)
@@ -84,8 +83,7 @@ const char *kmem_debug_verify(const struct kmem_cache *cp,
     enum kmem_error kind;
 
     *at = NULL;
-    if (!free && (bdp->bufctl_state == KMEM_BUF_BAD ||
-                  bdp->bufctl_state == KMEM_BUF_BUSY))
+    if (!free && bdp->bufctl_state == KMEM_BUF_BUSY)
         return NULL;
     if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
         return "buffer's state is not that of its list";
@@ -187,10 +185,57 @@ static void trace(const struct kmem_cache *cp, const char *what,
              caller, (unsigned)t.trans_task);
 }
 
+/* ---- slabs and freelists (6.2) ------------------------------------------ */
+
+/* Whether a slab's neighbours are slabs that link back to it. */
+static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
+{
+    const struct list *l = &sp->slab_link;
+
+    return kmem_slab_link_plausible(cp, l->next) && l->next->prev == l &&
+           kmem_slab_link_plausible(cp, l->prev) && l->prev->next == l;
+}
+
+/* The error in a slab's data, or NULL. */
+static const char *slab_error(const struct kmem_cache *cp,
+                              const struct kmem_slab *sp)
+{
+    if (sp->slab_cache != cp)
+        return "it does not point to its cache";
+    if (sp->slab_chunks != cp->cache_slab_chunks ||
+        sp->slab_refcnt > sp->slab_chunks)
+        return "its counts are invalid";
+    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
+        sp->slab_colour > cp->cache_colour_max)
+        return "its base or its colour is invalid";
+    if (!linked(cp, sp))
+        return "its links are invalid";
+    return NULL;
+}
+
+/* The error in the head of a slab's freelist, or NULL. */
+static const char *head_error(const struct kmem_cache *cp,
+                              const struct kmem_slab *sp,
+                              const struct kmem_bufctl *bcp,
+                              enum kmem_error *kind)
+{
+    const char *why = slab_error(cp, sp);
+
+    *kind = why != NULL ? KMEM_ERROR_SLAB : KMEM_ERROR_FREELIST;
+    if (why != NULL)
+        return why;
+    if (!kmem_bufctl_plausible(cp, bcp))
+        return "it points to no bufctl of the cache";
+    if (bcp->bufctl_slab != sp)
+        return "it points to a buffer of another slab";
+    if (((const struct kmem_bufctl_debug *)bcp)->bufctl_state != KMEM_BUF_FREE)
+        return "it points to an allocated buffer";
+    return NULL;
+}
+
 /* ---- allocation --------------------------------------------------------- */
 
-/* Whether the head of the freelist can be trusted. If not, its slab is isolated
- * and `e` says what is wrong. */
+/* Whether the head of the freelist can be trusted; `e`: what is wrong. */
 static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
 {
     struct kmem_slab *sp = cp->cache_freelist;
@@ -201,10 +246,7 @@ static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (bcp == NULL || !in_mode(cp, KMF_LAYOUT))
         return true;
-    why = kmem_head_error(cp, sp, bcp, &kind);
-    if (why == NULL)
-        return true;
-    kmem_slab_isolate(cp, sp);
+    why = head_error(cp, sp, bcp, &kind);
     *e = (struct kmem_error_record){
         .error_kind = kind,
         .error_cache = cp,
@@ -214,20 +256,10 @@ static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
         .error_at = sp,
         .error_text = why,
     };
-    return false;
+    return why == NULL;
 }
 
-static void set_state(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
-                      enum kmem_buf_state state)
-{
-    mm_lock(&cp->cache_lock);
-    bdp->bufctl_state = state;
-    mm_unlock(&cp->cache_lock);
-}
-
-/* Prepares a buffer of the debug layout for the client. NULL: it was damaged
- * and is set aside. The report comes last, since it may panic: the heap is
- * consistent then. */
+/* Prepares a buffer of the debug layout for the client. */
 static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                      size_t size)
 {
@@ -236,18 +268,17 @@ static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
     const void *at;
 
     map_buffer(cp, buf, true);
-    if (kmem_debug_damage(cp, bdp, true, &at, &kind) != NULL) {
-        set_state(cp, bdp, KMEM_BUF_BAD);
+    if (kmem_debug_damage(cp, bdp, true, &at, &kind) != NULL)
         kmem_error_damage(cp, bdp, kind, at);
-        return NULL;
-    }
     fill(cp, buf, KMEM_UNINIT);
     if (kmem_per_alloc(cp) && cp->cache_ctor != NULL)
         cp->cache_ctor(buf, cp->cache_size);
     fill_guard(cp, buf, MIN(size, cp->cache_size));
     bdp->bufctl_size = (uint32_t)size;
     audit(cp, bdp, KMEM_OP_ALLOC);
-    set_state(cp, bdp, KMEM_BUF_USED);
+    mm_lock(&cp->cache_lock);
+    bdp->bufctl_state = KMEM_BUF_USED;
+    mm_unlock(&cp->cache_lock);
     return buf;
 }
 
@@ -268,32 +299,23 @@ static struct kmem_bufctl *take(struct kmem_cache *cp)
     return bcp;
 }
 
-/* A buffer, NULL if the cache has none. Damaged slabs and buffers are reported
- * and passed over. */
+/* A buffer, NULL if the cache has none. */
 static void *alloc_once(struct kmem_cache *cp, size_t size)
 {
     struct kmem_error_record error;
     struct kmem_bufctl *bcp;
     bool valid, layout;
-    void *buf;
 
-    for (;;) {
-        mm_lock(&cp->cache_lock);
-        valid = head_is_valid(cp, &error);
-        bcp = valid ? take(cp) : NULL;
-        layout = in_mode(cp, KMF_LAYOUT);
-        mm_unlock(&cp->cache_lock);
-        if (!valid) {
-            kmem_error(&error);
-            continue;
-        }
-        if (bcp == NULL)
-            return NULL;
-        buf = layout ? prepare(cp, debug_of(bcp), size)
-                     : kmem_bufctl_buf(cp, bcp);
-        if (buf != NULL)
-            return buf;
-    }
+    mm_lock(&cp->cache_lock);
+    valid = head_is_valid(cp, &error);
+    bcp = valid ? take(cp) : NULL;
+    layout = in_mode(cp, KMF_LAYOUT);
+    mm_unlock(&cp->cache_lock);
+    if (!valid)
+        kmem_error(&error);
+    if (bcp == NULL)
+        return NULL;
+    return layout ? prepare(cp, debug_of(bcp), size) : kmem_bufctl_buf(cp, bcp);
 }
 
 /* kmem_cache_alloc for a cache with any flag of KMF_DEBUG; `size` is what the
@@ -337,19 +359,17 @@ static const char *bufctl_error(const struct kmem_cache *cp,
     const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
 
     *kind = KMEM_ERROR_BUFCTL;
-    if (bdp->bufctl_state == KMEM_BUF_BAD)
-        return "its buffer was set aside after an error";
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is allocated";
     if (!kmem_slab_plausible(sp))
         return "it does not point to a slab";
     *kind = KMEM_ERROR_SLAB;
-    return kmem_slab_error(cp, sp);
+    return slab_error(cp, sp);
 }
 
 /* Finds the bufctl of a buffer that is freed and makes it busy. NULL, and
  * `error` says what is wrong: the table does not know the address, or the
- * bufctl or its slab is damaged. Then the buffer is set aside. */
+ * bufctl or its slab is damaged. */
 static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
                                        struct kmem_error_record *error)
 {
@@ -371,7 +391,6 @@ static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
         bdp->bufctl_state = KMEM_BUF_BUSY;
         return bdp;
     }
-    bdp->bufctl_state = KMEM_BUF_BAD;
     error->error_owner = cp;
     error->error_at = bdp;
     if (error->error_kind == KMEM_ERROR_SLAB)
@@ -379,40 +398,29 @@ static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
     return NULL;
 }
 
-static void report_size(struct kmem_cache *cp,
-                        const struct kmem_bufctl_debug *bdp, size_t size)
+/* Checks that a busy buffer is freed with the right size (0: not known) and is
+ * not damaged. */
+static void check_free(struct kmem_cache *cp,
+                       const struct kmem_bufctl_debug *bdp, size_t size)
 {
-    kmem_error(&(struct kmem_error_record){
-        .error_kind = KMEM_ERROR_SIZE,
-        .error_cache = cp,
-        .error_owner = cp,
-        .error_buf = bdp->bufctl.bufctl_addr,
-        .error_base = bdp->bufctl.bufctl_addr,
-        .error_slab = bdp->bufctl.bufctl_slab,
-        .error_bufctl = bdp,
-        .error_size = bdp->bufctl_size,
-        .error_size_free = size,
-    });
-}
-
-/* Whether a busy buffer may be freed with this size (0: not known). If not, it
- * is set aside and reported. */
-static bool may_free(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
-                     size_t size)
-{
-    bool sized = size == 0 || size == bdp->bufctl_size ||
-                 bdp->bufctl_size == KMEM_SIZE_UNKNOWN;
     enum kmem_error kind;
     const void *at;
 
-    if (sized && kmem_debug_damage(cp, bdp, false, &at, &kind) == NULL)
-        return true;
-    set_state(cp, bdp, KMEM_BUF_BAD);
-    if (sized)
+    if (size != 0 && size != bdp->bufctl_size &&
+        bdp->bufctl_size != KMEM_SIZE_UNKNOWN)
+        kmem_error(&(struct kmem_error_record){
+            .error_kind = KMEM_ERROR_SIZE,
+            .error_cache = cp,
+            .error_owner = cp,
+            .error_buf = bdp->bufctl.bufctl_addr,
+            .error_base = bdp->bufctl.bufctl_addr,
+            .error_slab = bdp->bufctl.bufctl_slab,
+            .error_bufctl = bdp,
+            .error_size = bdp->bufctl_size,
+            .error_size_free = size,
+        });
+    if (kmem_debug_damage(cp, bdp, false, &at, &kind) != NULL)
         kmem_error_damage(cp, bdp, kind, at);
-    else
-        report_size(cp, bdp, size);
-    return false;
 }
 
 /* Puts a busy buffer back; in mode KMF_UNMAP free slabs are unmapped. */
@@ -440,18 +448,17 @@ static void free_checked(struct kmem_cache *cp, void *buf, size_t size)
     mm_lock(&cp->cache_lock);
     bdp = claim(cp, buf, &error);
     mm_unlock(&cp->cache_lock);
-    if (bdp == NULL && error.error_kind == KMEM_ERROR_NONE) {
+    if (bdp == NULL && error.error_kind == KMEM_ERROR_NONE)
         kmem_bad_free(cp, buf, size);
-    } else if (bdp == NULL) {
+    if (bdp == NULL)
         kmem_error(&error);
-    } else if (may_free(cp, bdp, size)) {
-        audit(cp, bdp, KMEM_OP_FREE);
-        if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
-            cp->cache_dtor(buf, cp->cache_size);
-        fill(cp, buf, KMEM_FREED);
-        map_buffer(cp, buf, false);
-        put_back(cp, bdp);
-    }
+    check_free(cp, bdp, size);
+    audit(cp, bdp, KMEM_OP_FREE);
+    if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
+        cp->cache_dtor(buf, cp->cache_size);
+    fill(cp, buf, KMEM_FREED);
+    map_buffer(cp, buf, false);
+    put_back(cp, bdp);
 }
 
 static void free_plain(struct kmem_cache *cp, void *buf, size_t size)

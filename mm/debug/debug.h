@@ -31,8 +31,8 @@ struct kmem_transaction {
 enum kmem_buf_state {
     KMEM_BUF_FREE,
     KMEM_BUF_USED,
-    KMEM_BUF_BAD,  /* damaged: set aside, never allocated again */
-    KMEM_BUF_BUSY, /* being checked and filled by an allocation or free */
+    KMEM_BUF_BUSY, /* being checked and filled by an allocation or free; its
+                      kmem_buf_stat says that it is used */
 };
 
 /* The state and the last transactions of one buffer. */
@@ -135,7 +135,7 @@ enum kmem_error {
     KMEM_ERRORS
 };
 
-/* The last error, for tools that read memory. */
+/* The error that stopped the machine, for tools that read memory. */
 struct kmem_error_record {
     enum kmem_error error_kind;
     uint32_t error_task;
@@ -157,15 +157,11 @@ struct kmem_error_record {
 };
 
 extern struct kmem_error_record kmem_last_error;
-extern uint32_t kmem_error_count;
 
-/* kmem.panic=: 1 (the default): an error ends in the panic shell. 0: it is
- * reported, the buffer is set aside for good, and the system continues. */
-extern bool kmem_error_panics;
-
-/* Reports an error: kept in kmem_last_error, reported as in section
- * 6.8; returns only if !kmem_error_panics. No lock held. */
-void kmem_error(const struct kmem_error_record *error);
+/* Keeps an error in kmem_last_error, reports it as in section 6.8, and panics.
+ * No lock held. */
+void kmem_error(const struct kmem_error_record *error)
+    __attribute__((noreturn, cold));
 
 /* Ring 0 could not read or write at `addr`: if the heap explains it, reports
  * that and records it as the last error. It does not panic: its caller does. */

@@ -32,16 +32,6 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
                               const struct kmem_bufctl_debug *bdp, bool free,
                               const void **at, enum kmem_error *kind);
 
-/* ---- isolate.c ---------------------------------------------------------- */
-
-const char *kmem_slab_error(const struct kmem_cache *cp,
-                            const struct kmem_slab *sp);
-const char *kmem_head_error(const struct kmem_cache *cp,
-                            const struct kmem_slab *sp,
-                            const struct kmem_bufctl *bcp,
-                            enum kmem_error *kind);
-void kmem_slab_isolate(struct kmem_cache *cp, struct kmem_slab *sp);
-
 /* ---- unmap.c: section 6.5 ----------------------------------------------- */
 
 void kmem_unmap_free_slabs(struct kmem_cache *cp);
@@ -56,10 +46,12 @@ const void *kmem_pattern_mismatch(const void *buf, size_t size, uint32_t word);
 
 /* ---- report.c: section 6.8 ---------------------------------------------- */
 
-void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size);
+void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
+    __attribute__((noreturn, cold));
 void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
-                       enum kmem_error kind, const void *at);
+                       enum kmem_error kind, const void *at)
+    __attribute__((noreturn, cold));
 
 /* ---- walk.c ------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
  *     modification occurred at offset 0x18 (0xdeadbeef replaced by 0x34)
  *     buffer=c12cea20  bufctl=c12cfef0  cache: inode
  *     c12cea30: ef be ad de …                    what is around the damage
- *     found by thread=7 (wc):                    if no panic follows
  *     previous transactions on buffer c12cea20:
  *     thread=5 (cat)  time=T-0.000089  slab=c12ca8c0  cache: inode
  *     kmem_cache_alloc+0xf8
@@ -21,8 +20,6 @@
 #include "mm/page.h"
 
 struct kmem_error_record kmem_last_error;
-uint32_t kmem_error_count;
-bool kmem_error_panics = true;
 
 static const struct {
     const char *name;
@@ -235,20 +232,6 @@ static void send_event(const struct kmem_error_record *e)
              (unsigned)e->error_expected, (unsigned)e->error_found);
 }
 
-/* The task that found the error, unless a panic follows: that says it too. */
-static void print_finder(const struct kmem_error_record *e)
-{
-    struct kmem_transaction now;
-
-    if (kmem_error_panics || e->error_kind == KMEM_ERROR_UNMAPPED ||
-        e->error_kind == KMEM_ERROR_UNINIT || e->error_kind == KMEM_ERROR_STALE)
-        return;
-    kmem_transaction(&now);
-    mm_print("found by thread=%u (%s):\n", (unsigned)now.trans_task,
-             mm_task_name(now.trans_task));
-    print_stack(&now);
-}
-
 static void report(const struct kmem_error_record *e)
 {
     mm_print("\nkernel memory allocator: %s\n",
@@ -257,7 +240,6 @@ static void report(const struct kmem_error_record *e)
     print_place(e);
     if (e->error_at != NULL && mm_readable(e->error_at))
         print_contents(e->error_at);
-    print_finder(e);
     print_history(e);
 }
 
@@ -267,23 +249,19 @@ static void keep(const struct kmem_error_record *error)
     kmem_last_error = *error;
     kmem_last_error.error_us = mm_clock_us();
     kmem_last_error.error_task = mm_task_id();
-    kmem_error_count++;
-    kmem_log_stopped = kmem_error_panics;
+    kmem_log_stopped = true;
     send_event(&kmem_last_error);
     report(&kmem_last_error);
 }
 
 void kmem_error(const struct kmem_error_record *error)
 {
-    enum kmem_error kind = error->error_kind;
-
     keep(error);
-    if (kmem_error_panics || kind == KMEM_ERROR_DESTROYED)
-        mm_panic("%s: %p, cache %s", kmem_error_title(kind),
-                 error->error_buf != NULL ? error->error_buf
-                                          : (const void *)error->error_cache,
-                 error->error_cache == NULL ? "none"
-                                            : error->error_cache->cache_name);
+    mm_panic("%s: %p, cache %s", kmem_error_title(error->error_kind),
+             error->error_buf != NULL ? error->error_buf
+                                      : (const void *)error->error_cache,
+             error->error_cache == NULL ? "none"
+                                        : error->error_cache->cache_name);
 }
 
 /* The handle of a destroyed cache was used. */
@@ -340,7 +318,7 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
         return KMEM_ERROR_NOT_ALLOCATED;
     if (offset != 0)
         return KMEM_ERROR_INTERIOR;
-    if (debugged && (bdp == NULL || b->stat_state == KMEM_BUF_BAD))
+    if (debugged && bdp == NULL)
         return KMEM_ERROR_BUFCTL;
     if (debugged && bdp->bufctl_size == 0)
         return KMEM_ERROR_NOT_ALLOCATED;

@@ -55,9 +55,6 @@ static void debug_stat(const struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        struct kmem_buf_stat *out)
 {
-    out->stat_state = bdp->bufctl_state == KMEM_BUF_BUSY
-                          ? KMEM_BUF_USED
-                          : MIN(bdp->bufctl_state, KMEM_BUF_BAD + 0u);
     if (bdp->bufctl_state != KMEM_BUF_FREE)
         out->stat_size = MIN(bdp->bufctl_size, cp->cache_size);
     out->stat_audited = (cp->cache_flags & KMF_AUDIT) != 0;
@@ -101,7 +98,8 @@ void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
     size_t off =
         (uintptr_t)bdp->bufctl.bufctl_addr - (uintptr_t)kmem_slab_chunk(sp, 0);
 
-    buf_stat(cp, sp, off / kmem_chunk_step(cp), &bdp->bufctl, true, out);
+    buf_stat(cp, sp, off / kmem_chunk_step(cp), &bdp->bufctl,
+             bdp->bufctl_state != KMEM_BUF_FREE, out);
 }
 
 /* The buffer at index `i`, found from its address. */

@@ -333,10 +333,7 @@ class Buffer:
 
     def _debug(self, raw):
         known = target.enumerators("kmem_buf_state", "KMEM_BUF_")
-        # `busy`: being checked or filled.
-        self.state = {"free": "free", "used": "in use", "busy": "in use"}.get(
-            known.get(raw.state), "damaged, set aside")
-        if self.state != "free":
+        if known.get(raw.state) != "free":
             self.size = raw.size
         if self.cache.in_mode("U"):
             self.alloc, self.freed = (
@@ -347,8 +344,7 @@ class Buffer:
     def cell(self):
         """`!` also for a buffer in use that is missing in the hash table."""
         unknown = self.used and self.cache.hashed and not self.bufctl
-        return "!" if unknown or self.state.startswith("damaged") else \
-            "#" if self.used else "."
+        return "!" if unknown else "#" if self.used else "."
 
     @property
     def last(self):

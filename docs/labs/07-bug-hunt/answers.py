@@ -32,7 +32,7 @@ WORDS = (*KINDS.values(), *LOST)
 # Those for which a byte is wrong, and not an object.
 BYTES = ("END", "START", "MODIFIED", "UNLIKE")
 
-MODES = "kmem.debug=FPZU kmem.panic=0"
+MODES = "kmem.debug=FPZU"
 
 
 @contextlib.contextmanager

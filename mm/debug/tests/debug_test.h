@@ -1,6 +1,6 @@
 /*
  * What the tests of the debugging modes share: caches in modes, errors that are
- * expected, and the repair of buffers that an error has set aside.
+ * expected, and the repair of buffers with which an error was found.
  *
  * Tests that make the allocator report something run on the host only, where
  * its output is captured; see test_error_check.
@@ -25,28 +25,30 @@ void test_switch(struct kmem_cache *cp, const char *letters);
 /* The bufctl of a buffer of the debug layout, in use or free. */
 struct kmem_bufctl_debug *test_bufctl(struct kmem_cache *cp, const void *buf);
 
-/* Repairs a buffer that was set aside, and frees it. */
+/* Repairs a buffer that was busy when its damage stopped the machine, and frees
+ * it. */
 void test_accept_damage(struct kmem_cache *cp, void *buf);
 
 #ifdef MM_HOST
-/* `stmt` must make the allocator report exactly one error, of this kind, and
- * continue. */
+/* `stmt` must make the allocator report an error of this kind, and stop. The
+ * log goes on. */
 #define TEST_ERROR(kind, stmt)                                                 \
     do {                                                                       \
-        uint32_t test_errors = kmem_error_count;                               \
-        kmem_error_panics = false;                                             \
-        host_print_clear();                                                    \
-        host_events[0] = '\0';                                                 \
-        stmt;                                                                  \
-        kmem_error_panics = true;                                              \
-        test_error_check(__FILE__, __LINE__, test_errors, kind);               \
+        test_error_begin();                                                    \
+        KT_PANICS(stmt, kmem_error_title(kind));                               \
+        test_error_check(__FILE__, __LINE__, kind);                            \
     } while (0)
 
 /* `stmt` must make it report nothing. */
-#define TEST_NO_ERROR(stmt) TEST_ERROR(KMEM_ERROR_NONE, stmt)
+#define TEST_NO_ERROR(stmt)                                                    \
+    do {                                                                       \
+        test_error_begin();                                                    \
+        stmt;                                                                  \
+        test_error_check(__FILE__, __LINE__, KMEM_ERROR_NONE);                 \
+    } while (0)
 
-void test_error_check(const char *file, int line, uint32_t before,
-                      enum kmem_error kind);
+void test_error_begin(void);
+void test_error_check(const char *file, int line, enum kmem_error kind);
 
 /* host_printed contains `text` after `from`: returns its end. Fails the
  * case at this line, and returns `from`, if it does not. */

@@ -698,7 +698,7 @@ void ops_check_world(void)
     EXPLORE_TRUE(buddy_verify(&page) == NULL);
     EXPLORE_TRUE(named_count <= 1);
     EXPLORE_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
-    EXPLORE_TRUE(kmem_error_count == 0);
+    EXPLORE_TRUE(kmem_last_error.error_kind == KMEM_ERROR_NONE);
     EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) != -KMEM_EINVAL);
     end_world();
     EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);
@@ -711,7 +711,6 @@ void ops_warm_up(void)
     struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
 
     start_magazines();
-    kmem_error_panics = false;
     for (unsigned i = 0; i < 2; i++) {
         EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), FPZU) == 0);
         EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);

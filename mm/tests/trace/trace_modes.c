@@ -153,7 +153,7 @@ static void verify_all(void)
     host_verify();
     for (size_t i = 0; i < CACHES; i++)
         check_counts(&slots[i]);
-    KT_EQ(kmem_error_count, 0);
+    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_NONE);
     KT_EQ(test_bad, 0);
     host_check_unlocked("is held between operations");
 }
@@ -234,7 +234,6 @@ int host_trace_modes(uint64_t seed, uint64_t ops)
            (unsigned long long)ops);
     fflush(stdout);
     state = (uint32_t)(seed * 0x9e3779b1u + 1);
-    kmem_error_panics = false;
     for (; op < ops && host_failures == 0; op++)
         step(op);
     if (host_failures == 0)

@@ -6,7 +6,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/sanitize/sanitize.h"
-#include "tools/workshop/stress/watch.h"
 #include "kernel/task/task.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 
@@ -184,7 +183,7 @@ const struct planted_bug planted_bugs[] = {
     {"destroyed-cache",
      "allocates from a destroyed cache",
      bug_destroyed_cache,
-     {{"*", BUGS_AT_ONCE, KMEM_ERROR_DESTROYED, BUGS_STOP}}},
+     {REPORTED("*", BUGS_AT_ONCE, DESTROYED)}},
 };
 
 const size_t bugs_count = ARRAY_SIZE(planted_bugs);
@@ -249,27 +248,11 @@ const struct bugs_rule *bugs_rule(const struct planted_bug *bug, unsigned modes)
 static struct {
     const struct planted_bug *bug;
     enum bugs_when step;
-    uint32_t errors; /* seen so far */
     struct bugs_result result;
 } visit;
 
-/* Records the errors reported in the step that ends. */
-static void settle(void)
-{
-    struct bugs_result *r = &visit.result;
-
-    if (kmem_error_count != visit.errors && r->result_when == BUGS_NEVER &&
-        visit.step != BUGS_NEVER) {
-        r->result_when = visit.step;
-        r->result_error = kmem_last_error;
-    }
-    r->result_errors += kmem_error_count - visit.errors;
-    visit.errors = kmem_error_count;
-}
-
 void bugs_step(enum bugs_when when)
 {
-    settle();
     visit.step = when;
     debugcon_event("{\"event\":\"bug-step\",\"name\":\"%s\",\"when\":\"%s\"}",
                    visit.bug->bug_name, bugs_when_text(when));
@@ -279,7 +262,6 @@ void bugs_note(const char *text)
 {
     struct bugs_result *r = &visit.result;
 
-    settle();
     if (r->result_when != BUGS_NEVER || visit.step == BUGS_NEVER)
         return;
     r->result_when = visit.step;
@@ -349,7 +331,7 @@ static void look_for_leaks(void)
     bugs_step(BUGS_NEVER);
 }
 
-void bugs_visit(const struct planted_bug *bug, bool keep,
+void bugs_visit(const struct planted_bug *bug, bool keep, bool go_on,
                 struct bugs_result *out)
 {
     struct task *t;
@@ -357,11 +339,9 @@ void bugs_visit(const struct planted_bug *bug, bool keep,
 
     memset(&visit, 0, sizeof(visit));
     visit.bug = bug;
-    visit.errors = kmem_error_count;
     visit.result.result_when = visit.step = BUGS_NEVER;
     bugs_sandboxes_clean();
-    kmem_verify_every(kmem_verify_interval()); /* restarts after an error */
-    sanitize_watch(kmem_error_panics ? NULL : note_report);
+    sanitize_watch(go_on ? note_report : NULL);
     t = task_create("bugs", bugs_main, (void *)bug, PRIORITY_KERNEL);
     if (t != NULL) {
         task_wait(t->task_pid, &status, 0);

@@ -30,9 +30,8 @@ enum bugs_when {
 
 /* How it makes itself known. */
 enum bugs_how {
-    BUGS_REPORT, /* kmem_error(): the rule says which */
+    BUGS_REPORT, /* kmem_error(): the rule says which; the machine stops */
     BUGS_FAULT, /* the processor's; with an error if the heap knows the place */
-    BUGS_STOP,  /* kmem_error(), which panics with any kmem.panic= */
     BUGS_REFUSED, /* the call returns an error and does nothing */
     BUGS_NOTICED, /* the cache's own destructor sees it */
 };
@@ -69,14 +68,12 @@ const char *bugs_when_text(enum bugs_when when);
 
 /* The result of running a bug. */
 struct bugs_result {
-    enum bugs_when result_when; /* found; BUGS_NEVER: not */
-    const char *result_text;    /* found without a report: by what; or NULL */
-    uint32_t result_errors;     /* reported */
-    struct kmem_error_record result_error; /* the first of them */
-    enum bugs_when result_san_when;        /* a sanitizer's first report */
-    const char *result_san_kind;           /* NULL: none */
-    char result_san_text[128];             /* what was done, and by whom */
-    bool result_lost; /* no task, or no memory, to begin with */
+    enum bugs_when result_when;     /* found; BUGS_NEVER: not */
+    const char *result_text;        /* by what */
+    enum bugs_when result_san_when; /* a sanitizer's first report */
+    const char *result_san_kind;    /* NULL: none */
+    char result_san_text[128];      /* what was done, and by whom */
+    bool result_lost;               /* no task, or no memory, to begin with */
 };
 
 #define BUGS_AS_IT_IS UINT32_MAX
@@ -87,8 +84,9 @@ struct bugs_result {
 int bugs_open(unsigned modes);
 
 /* Runs a bug in the sandboxes and repairs them; with `keep` leaked buffers stay
- * leaked until the next run. Returns only if the machine survives. */
-void bugs_visit(const struct planted_bug *bug, bool keep,
+ * leaked until the next run, with `go_on` a sanitizer's report is noted and
+ * does not stop the machine. Returns only if the machine survives. */
+void bugs_visit(const struct planted_bug *bug, bool keep, bool go_on,
                 struct bugs_result *out);
 
 /* Puts the sandboxes back into the modes that they had before bugs_open. */

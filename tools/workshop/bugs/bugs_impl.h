@@ -50,8 +50,8 @@ void bugs_sandboxes_clean(void);
 
 /*
  * Copies the pages of the plain sandboxes that hold `a` and `b` (NULL: none):
- * bugs_sandboxes_repair can then undo damage that nothing found; it ignores
- * sandboxes with the debug layout, which quarantine damaged buffers.
+ * bugs_sandboxes_repair can then undo damage that nothing found. In sandboxes
+ * with the debug layout such damage stops the machine.
  */
 void bugs_sandboxes_remember(void *a, void *b);
 void bugs_sandboxes_repair(void);
@@ -69,7 +69,7 @@ bool bugs_is_plain(enum bugs_sandbox which);
 
 /* ---- the steps of a run ------------------------------------------------- */
 
-/* Begins a step: errors reported from now on were found at that time. */
+/* Begins a step: what is found from now on was found at that time. */
 void bugs_step(enum bugs_when when);
 
 /* Found, though not by kmem_error. */

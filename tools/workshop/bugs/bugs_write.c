@@ -327,19 +327,15 @@ void bug_wild_bufctl(void)
     struct snode *n = node_new("victim");
     struct kmem_buf_stat b;
     uint32_t *wild = &n->seen;
-    uint32_t was;
 
     if (!kmem_buf_stat(n, &b))
         return;
     if (b.stat_bufctl != 0)
         wild = (uint32_t *)&((struct kmem_bufctl *)b.stat_bufctl)->bufctl_slab;
-    was = *wild;
     bugs_hide(wild);
     *wild = 0x10; /* culprit: wild-bufctl */
     bugs_step(BUGS_AT_FREE);
     node_free(n);
-    if (b.stat_bufctl != 0)
-        *wild = was;
 }
 
 /* And for the slab's data: more buffers allocated than the slab has. */

@@ -117,10 +117,7 @@ static void print_reported(const struct bugs_result *r)
     if (r->result_when == BUGS_NEVER)
         kprintf("nothing\n");
     else
-        kprintf("%s: %s\n", bugs_when_text(r->result_when),
-                r->result_text != NULL
-                    ? r->result_text
-                    : kmem_error_title(r->result_error.error_kind));
+        kprintf("%s: %s\n", bugs_when_text(r->result_when), r->result_text);
     if (r->result_san_kind != NULL)
         kprintf("SANITIZER %s: %s: %s\n", bugs_when_text(r->result_san_when),
                 r->result_san_kind, r->result_san_text);
@@ -129,27 +126,21 @@ static void print_reported(const struct bugs_result *r)
 static void print_tools(const struct planted_bug *bug, unsigned modes,
                         const struct bugs_result *r)
 {
-    const struct kmem_error_record *e = &r->result_error;
     char text[8];
 
     debugcon_event("{\"event\":\"bug\",\"name\":\"%s\",\"modes\":\"%s\","
-                   "\"when\":\"%s\",\"error\":\"%s\",\"errors\":%u,"
-                   "\"buf\":%lu,\"at\":%lu,\"offset\":%ld,\"found\":%u}",
+                   "\"when\":\"%s\"}",
                    bug->bug_name, kmem_debug_text(modes, text),
-                   bugs_when_text(r->result_when),
-                   kmem_error_name(e->error_kind), (unsigned)r->result_errors,
-                   (unsigned long)(uintptr_t)e->error_buf,
-                   (unsigned long)(uintptr_t)e->error_at, (long)e->error_offset,
-                   (unsigned)e->error_found);
+                   bugs_when_text(r->result_when));
 }
 
-static int run(const struct planted_bug *bug, bool keep)
+static int run(const struct planted_bug *bug, bool keep, bool go_on)
 {
     unsigned modes = bugs_modes();
     struct bugs_result result = {.result_when = BUGS_NEVER};
 
     print_expected(bug, modes);
-    bugs_visit(bug, keep, &result);
+    bugs_visit(bug, keep, go_on, &result);
     if (result.result_lost)
         return shell_error("no memory for a task");
     print_reported(&result);
@@ -157,29 +148,32 @@ static int run(const struct planted_bug *bug, bool keep)
     return 0;
 }
 
+static bool stops(const struct bugs_rule *rule)
+{
+    return rule != NULL &&
+           (rule->rule_how == BUGS_REPORT || rule->rule_how == BUGS_FAULT ||
+            (rule->rule_error == KMEM_ERROR_VERIFY &&
+             kmem_verify_interval() != 0));
+}
+
 /* Runs all in turn, except those that no machine survives. */
-static int run_all(void)
+static int run_all(bool go_on)
 {
     size_t skipped = 0;
 
-    for (size_t i = 0; i < bugs_count && !shell_interrupted(); i++) {
-        const struct bugs_rule *rule =
-            bugs_rule(&planted_bugs[i], bugs_modes());
-
-        if (rule != NULL &&
-            (rule->rule_how == BUGS_FAULT || rule->rule_how == BUGS_STOP))
+    for (size_t i = 0; i < bugs_count && !shell_interrupted(); i++)
+        if (stops(bugs_rule(&planted_bugs[i], bugs_modes())))
             skipped++;
-        else if (run(&planted_bugs[i], false) != 0)
+        else if (run(&planted_bugs[i], false, go_on) != 0)
             return 1;
         else
             kprintf("\n");
-    }
     kprintf("%zu bugs planted; %zu skipped: they would stop the machine\n",
             bugs_count - skipped, skipped);
     return 0;
 }
 
-static int plant(const char *name, unsigned modes, bool keep)
+static int plant(const char *name, unsigned modes, bool keep, bool go_on)
 {
     const struct planted_bug *bug = bugs_find(name);
     bool all = strcmp(name, "all") == 0;
@@ -191,7 +185,7 @@ static int plant(const char *name, unsigned modes, bool keep)
                            name);
     error = bugs_open(modes);
     if (error == 0)
-        result = all ? run_all() : run(bug, keep);
+        result = all ? run_all(go_on) : run(bug, keep, go_on);
     else
         shell_error("the caches cannot be put into these modes (error %d)",
                     error);
@@ -216,13 +210,14 @@ static int cmd_bug(char **argv)
 {
     const char *letters = shell_value('m');
     bool keep = shell_option('k');
+    bool go_on = shell_option('s');
     unsigned modes = BUGS_AS_IT_IS;
 
-    if (strcmp(argv[1], "list") == 0 && !keep && !letters)
+    if (strcmp(argv[1], "list") == 0 && !keep && !go_on && !letters)
         return list(shell_option('j'));
     if (!taskcmd_alive() || (letters && !parse_modes(letters, &modes)))
         return 1;
-    return plant(argv[1], modes, keep);
+    return plant(argv[1], modes, keep, go_on);
 }
 
 static void offer_bugs(const struct shell_offer *o)

@@ -62,7 +62,7 @@ static bool is_due(void)
 }
 
 /* Counts an operation. A verification allocates nothing, so it is not counted
- * itself. An error is reported once. */
+ * itself. */
 static void count(struct kmem_cache *cp)
 {
     static char text[192];
@@ -72,9 +72,6 @@ static void count(struct kmem_cache *cp)
     if (kmem_verify_interval() == 0 || kmem_state != KMEM_UP || !is_due() ||
         (why = kmem_verify(&where)) == NULL)
         return;
-    mm_lock(&verify.lock);
-    verify.left = 0;
-    mm_unlock(&verify.lock);
     snprintf(text, sizeof(text), "%s: %s", where, why);
     kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
                                            .error_cache = cp,

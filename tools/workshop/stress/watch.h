@@ -10,9 +10,8 @@
  * verified, and no others. */
 void kmem_watch(void);
 
-/* kmem_verify at every N-th operation on any cache. It reports the first error
- * that it finds; no verification follows until this is called again. 0:
- * never. */
+/* kmem_verify at every N-th operation on any cache; an error stops the machine.
+ * 0: never. */
 void kmem_verify_every(uint32_t n);
 uint32_t kmem_verify_interval(void);
 
