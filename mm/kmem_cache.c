@@ -200,8 +200,6 @@ static void refuse_destroyed(struct kmem_cache *cp)
 {
     if ((KMEM_FLAGS(cp) & KMF_DESTROYED) == 0)
         return;
-    if (MM_DEBUG)
-        kmem_error_destroyed(cp);
     mm_panic("kmem: cache destroyed: %s (%p) is used after its end",
              cp->cache_name, (const void *)cp);
 }

@@ -64,7 +64,6 @@ struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
 
 /* ---- report.c ----------------------------------------------------------- */
 
-void kmem_error_destroyed(struct kmem_cache *cp) __attribute__((noreturn));
 void kmem_report_live(struct kmem_cache *cp);
 
 /* ---- audit.c: rare events ----------------------------------------------- */

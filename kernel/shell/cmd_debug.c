@@ -111,7 +111,7 @@ static void print_cache(const struct kmem_cache_stat *st)
 
 static void print_settings(void)
 {
-    if (kmem_last_error.error_kind != KMEM_ERROR_NONE)
+    if (kmem_last_error.error_kind != KMERR_NONE)
         kprintf("an error stopped the machine: %s\n",
                 kmem_error_title(kmem_last_error.error_kind));
     kprintf("log: %u of %u transactions kept%s\n", (unsigned)kmem_log_kept(),

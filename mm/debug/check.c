@@ -51,19 +51,18 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
     const char *buf = bdp->bufctl.bufctl_addr;
     size_t size = free ? cp->cache_size : MIN(bdp->bufctl_size, cp->cache_size);
 
+    *kind = KMERR_REDZONE;
     if (in_mode(cp, KMF_REDZONE)) {
-        *kind = KMEM_ERROR_END;
         *at = kmem_pattern_mismatch(buf + size, cp->cache_redzone_end - size,
                                     KMEM_GUARD_WORD);
         if (*at != NULL)
             return "redzone after a buffer is damaged";
-        *kind = KMEM_ERROR_START;
         *at = kmem_pattern_mismatch(buf - front_guard(cp), front_guard(cp),
                                     KMEM_GUARD_WORD);
         if (*at != NULL)
             return "redzone before a buffer is damaged";
     }
-    *kind = KMEM_ERROR_MODIFIED;
+    *kind = KMERR_MODIFIED;
     if (free && in_mode(cp, KMF_POISON)) {
         *at = kmem_pattern_mismatch(buf, cp->cache_size, KMEM_FREED);
         if (*at != NULL)
@@ -213,23 +212,21 @@ static const char *slab_error(const struct kmem_cache *cp,
     return NULL;
 }
 
-/* The error in the head of a slab's freelist, or NULL. */
+/* The error in a slab's data or in the head of its freelist, or NULL. */
 static const char *head_error(const struct kmem_cache *cp,
                               const struct kmem_slab *sp,
-                              const struct kmem_bufctl *bcp,
-                              enum kmem_error *kind)
+                              const struct kmem_bufctl *bcp)
 {
     const char *why = slab_error(cp, sp);
 
-    *kind = why != NULL ? KMEM_ERROR_SLAB : KMEM_ERROR_FREELIST;
     if (why != NULL)
         return why;
     if (!kmem_bufctl_plausible(cp, bcp))
-        return "it points to no bufctl of the cache";
+        return "its freelist points to no bufctl of the cache";
     if (bcp->bufctl_slab != sp)
-        return "it points to a buffer of another slab";
-    if (((const struct kmem_bufctl_debug *)bcp)->bufctl_state != KMEM_BUF_FREE)
-        return "it points to an allocated buffer";
+        return "its freelist points to a buffer of another slab";
+    if (debug_of(bcp)->bufctl_state != KMEM_BUF_FREE)
+        return "its freelist points to an allocated buffer";
     return NULL;
 }
 
@@ -240,18 +237,17 @@ static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     struct kmem_bufctl *bcp = sp->slab_head;
-    enum kmem_error kind;
     const char *why;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     if (bcp == NULL || !in_mode(cp, KMF_LAYOUT))
         return true;
-    why = head_error(cp, sp, bcp, &kind);
+    why = head_error(cp, sp, bcp);
     *e = (struct kmem_error_record){
-        .error_kind = kind,
+        .error_kind = KMERR_BADSLAB,
         .error_cache = cp,
         .error_owner = cp,
-        .error_buf = kind == KMEM_ERROR_SLAB ? (void *)sp : bcp,
+        .error_buf = sp,
         .error_slab = sp,
         .error_at = sp,
         .error_text = why,
@@ -358,12 +354,12 @@ static const char *bufctl_error(const struct kmem_cache *cp,
 {
     const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
 
-    *kind = KMEM_ERROR_BUFCTL;
+    *kind = KMERR_BADBUFCTL;
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is allocated";
     if (!kmem_slab_plausible(sp))
         return "it does not point to a slab";
-    *kind = KMEM_ERROR_SLAB;
+    *kind = KMERR_BADSLAB;
     return slab_error(cp, sp);
 }
 
@@ -380,7 +376,7 @@ static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
     *error = (struct kmem_error_record){.error_cache = cp, .error_buf = buf};
     if (bcp == NULL) {
-        error->error_kind = damaged ? KMEM_ERROR_BUFCTL : KMEM_ERROR_NONE;
+        error->error_kind = damaged ? KMERR_BADBUFCTL : KMERR_NONE;
         error->error_at = kmem_hash_bucket(cp, buf);
         error->error_text = "the hash chain that the buffer must be on is "
                             "broken";
@@ -393,7 +389,7 @@ static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
     }
     error->error_owner = cp;
     error->error_at = bdp;
-    if (error->error_kind == KMEM_ERROR_SLAB)
+    if (error->error_kind == KMERR_BADSLAB)
         error->error_at = error->error_slab = bcp->bufctl_slab;
     return NULL;
 }
@@ -409,7 +405,7 @@ static void check_free(struct kmem_cache *cp,
     if (size != 0 && size != bdp->bufctl_size &&
         bdp->bufctl_size != KMEM_SIZE_UNKNOWN)
         kmem_error(&(struct kmem_error_record){
-            .error_kind = KMEM_ERROR_SIZE,
+            .error_kind = KMERR_BADSIZE,
             .error_cache = cp,
             .error_owner = cp,
             .error_buf = bdp->bufctl.bufctl_addr,
@@ -448,7 +444,7 @@ static void free_checked(struct kmem_cache *cp, void *buf, size_t size)
     mm_lock(&cp->cache_lock);
     bdp = claim(cp, buf, &error);
     mm_unlock(&cp->cache_lock);
-    if (bdp == NULL && error.error_kind == KMEM_ERROR_NONE)
+    if (bdp == NULL && error.error_kind == KMERR_NONE)
         kmem_bad_free(cp, buf, size);
     if (bdp == NULL)
         kmem_error(&error);

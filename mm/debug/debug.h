@@ -113,26 +113,21 @@ bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
 
 /* ---- errors ------------------------------------------------------------- */
 
+/* The kinds, in illumos' words. */
 enum kmem_error {
-    KMEM_ERROR_NONE,
-    KMEM_ERROR_MODIFIED,      /* a free buffer was written to */
-    KMEM_ERROR_END,           /* written past its end */
-    KMEM_ERROR_START,         /* written before its start */
-    KMEM_ERROR_DOUBLE,        /* freed twice */
-    KMEM_ERROR_NOT_ALLOCATED, /* freed: an address in no buffer */
-    KMEM_ERROR_INTERIOR,      /* freed: an address inside a buffer */
-    KMEM_ERROR_FOREIGN,       /* freed to another cache than its own */
-    KMEM_ERROR_STACK,         /* freed: an address on a stack */
-    KMEM_ERROR_SIZE,          /* freed with another size than allocated */
-    KMEM_ERROR_BUFCTL,        /* bufctl damaged */
-    KMEM_ERROR_FREELIST,      /* freelist damaged */
-    KMEM_ERROR_SLAB,          /* slab data damaged */
-    KMEM_ERROR_DESTROYED,     /* use of a destroyed cache */
-    KMEM_ERROR_UNMAPPED,      /* fault: memory that S or G unmapped */
-    KMEM_ERROR_UNINIT, /* fault: an address that is baddcafe or near it */
-    KMEM_ERROR_STALE,  /* fault: an address that is deadbeef or near it */
-    KMEM_ERROR_VERIFY, /* kmem_verify found something */
-    KMEM_ERRORS
+    KMERR_NONE,
+    KMERR_MODIFIED,  /* a free buffer was written to */
+    KMERR_REDZONE,   /* written past its end, or before its start */
+    KMERR_DUPFREE,   /* freed twice */
+    KMERR_BADADDR,   /* freed: an address that is no allocated buffer */
+    KMERR_BADBUFCTL, /* bufctl damaged */
+    KMERR_BADSLAB,   /* slab data or freelist damaged */
+    KMERR_BADCACHE,  /* freed to another cache than its own */
+    KMERR_BADSIZE,   /* freed with another size than allocated */
+    KMERR_BADBASE,   /* freed: an address inside a buffer */
+    KMERR_FAULT, /* fault: memory that S or G unmapped, or an address that is
+                        baddcafe, deadbeef or near them */
+    KMERRS
 };
 
 /* The error that stopped the machine, for tools that read memory. */
@@ -151,9 +146,9 @@ struct kmem_error_record {
                                        word, as is what follows, for MODIFIED */
     uint32_t error_expected;
     uint32_t error_found;
-    size_t error_size;      /* SIZE: requested */
-    size_t error_size_free; /* SIZE: freed with */
-    const char *error_text; /* VERIFY, BUFCTL, SLAB: more about it, or NULL */
+    size_t error_size;      /* BADSIZE: requested */
+    size_t error_size_free; /* BADSIZE: freed with */
+    const char *error_text; /* more about it, or NULL */
 };
 
 extern struct kmem_error_record kmem_last_error;

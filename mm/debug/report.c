@@ -24,27 +24,18 @@ struct kmem_error_record kmem_last_error;
 static const struct {
     const char *name;
     const char *title;
-} errors[KMEM_ERRORS] = {
-    [KMEM_ERROR_NONE] = {"none", "no error"},
-    [KMEM_ERROR_MODIFIED] = {"modified", "buffer modified after being freed"},
-    [KMEM_ERROR_END] = {"end", "buffer written past its end"},
-    [KMEM_ERROR_START] = {"start", "buffer written before its start"},
-    [KMEM_ERROR_DOUBLE] = {"double", "buffer freed twice"},
-    [KMEM_ERROR_NOT_ALLOCATED] = {"not_allocated",
-                                  "freed address is not an allocated buffer"},
-    [KMEM_ERROR_INTERIOR] = {"interior",
-                             "freed address is not a buffer's start"},
-    [KMEM_ERROR_FOREIGN] = {"foreign", "buffer freed to the wrong cache"},
-    [KMEM_ERROR_STACK] = {"stack", "freed address is on a stack"},
-    [KMEM_ERROR_SIZE] = {"size", "buffer freed with the wrong size"},
-    [KMEM_ERROR_BUFCTL] = {"bufctl", "bufctl is damaged"},
-    [KMEM_ERROR_FREELIST] = {"freelist", "freelist is damaged"},
-    [KMEM_ERROR_SLAB] = {"slab", "slab data is damaged"},
-    [KMEM_ERROR_DESTROYED] = {"destroyed", "use of a destroyed cache"},
-    [KMEM_ERROR_UNMAPPED] = {"unmapped", "access to unmapped memory"},
-    [KMEM_ERROR_UNINIT] = {"uninit", "use of uninitialised memory"},
-    [KMEM_ERROR_STALE] = {"stale", "use of a pointer read from freed memory"},
-    [KMEM_ERROR_VERIFY] = {"verify", "an invariant does not hold"},
+} errors[KMERRS] = {
+    [KMERR_NONE] = {"none", "no error"},
+    [KMERR_MODIFIED] = {"modified", "buffer modified after being freed"},
+    [KMERR_REDZONE] = {"redzone", "buffer written outside its bounds"},
+    [KMERR_DUPFREE] = {"dupfree", "buffer freed twice"},
+    [KMERR_BADADDR] = {"badaddr", "freed address is not an allocated buffer"},
+    [KMERR_BADBUFCTL] = {"badbufctl", "bufctl is damaged"},
+    [KMERR_BADSLAB] = {"badslab", "slab data is damaged"},
+    [KMERR_BADCACHE] = {"badcache", "buffer freed to the wrong cache"},
+    [KMERR_BADSIZE] = {"badsize", "buffer freed with the wrong size"},
+    [KMERR_BADBASE] = {"badbase", "freed address is not a buffer's start"},
+    [KMERR_FAULT] = {"fault", "access through a bad pointer"},
 };
 
 const char *kmem_error_name(enum kmem_error kind)
@@ -108,7 +99,7 @@ static void print_transactions(const struct kmem_buf_stat *b)
     const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
     bool freed = b->stat_free.trans_us > b->stat_alloc.trans_us ||
                  b->stat_state == KMEM_BUF_FREE ||
-                 kmem_last_error.error_kind == KMEM_ERROR_MODIFIED;
+                 kmem_last_error.error_kind == KMERR_MODIFIED;
     const struct kmem_log_entry *e;
 
     if (b->stat_alloc.trans_depth == 0 && b->stat_free.trans_depth == 0) {
@@ -155,9 +146,8 @@ static void print_details(const struct kmem_error_record *e)
     char text[96] = "";
 
     switch (e->error_kind) {
-    case KMEM_ERROR_MODIFIED:
-    case KMEM_ERROR_END:
-    case KMEM_ERROR_START:
+    case KMERR_MODIFIED:
+    case KMERR_REDZONE:
         mm_print("modification occurred at offset %s0x%lx (0x%x replaced by "
                  "0x%x)\n",
                  (intptr_t)e->error_offset < 0 ? "-" : "",
@@ -166,33 +156,34 @@ static void print_details(const struct kmem_error_record *e)
                                      : e->error_offset),
                  (unsigned)e->error_expected, (unsigned)e->error_found);
         break;
-    case KMEM_ERROR_SIZE:
+    case KMERR_BADSIZE:
         mm_print("allocated with %zu bytes, freed with %zu\n", e->error_size,
                  e->error_size_free);
         break;
-    case KMEM_ERROR_INTERIOR:
+    case KMERR_BADBASE:
         mm_print("it is %zu bytes into a buffer of cache %s\n", e->error_offset,
                  e->error_owner->cache_name);
         break;
-    case KMEM_ERROR_FOREIGN:
+    case KMERR_BADCACHE:
         mm_print("it belongs to cache %s, not %s\n", e->error_owner->cache_name,
                  e->error_cache->cache_name);
         break;
-    case KMEM_ERROR_UNMAPPED:
-        if (e->error_base != NULL)
-            mm_print("at offset 0x%lx, %s\n", (unsigned long)e->error_offset,
-                     e->error_offset < e->error_owner->cache_size
-                         ? "after it was freed"
-                         : "past its end");
-        break;
-    case KMEM_ERROR_NOT_ALLOCATED:
-    case KMEM_ERROR_STACK:
+    case KMERR_BADADDR:
         mm_describe(e->error_buf, text, sizeof(text));
         if (e->error_base == e->error_buf && e->error_owner != NULL)
             mm_print("it is a free buffer of cache %s\n",
                      e->error_owner->cache_name);
         else
             mm_print("it is %s\n", text);
+        break;
+    case KMERR_FAULT:
+        if (e->error_base != NULL)
+            mm_print("offset 0x%lx of the buffer, %s: ",
+                     (unsigned long)e->error_offset,
+                     e->error_offset < e->error_owner->cache_size
+                         ? "after it was freed"
+                         : "past its end");
+        mm_print("%s\n", e->error_text);
         break;
     default:
         if (e->error_text != NULL)
@@ -205,9 +196,7 @@ static void print_place(const struct kmem_error_record *e)
     const struct kmem_cache *cp =
         e->error_owner != NULL ? e->error_owner : e->error_cache;
     const void *buf = e->error_base != NULL ? e->error_base : e->error_buf;
-    const char *what = e->error_kind == KMEM_ERROR_SLAB       ? "slab"
-                       : e->error_kind == KMEM_ERROR_FREELIST ? "link"
-                                                              : "buffer";
+    const char *what = e->error_kind == KMERR_BADSLAB ? "slab" : "buffer";
 
     if (buf != NULL)
         mm_print("%s=%lx  ", what, (unsigned long)(uintptr_t)buf);
@@ -264,13 +253,6 @@ void kmem_error(const struct kmem_error_record *error)
                                         : error->error_cache->cache_name);
 }
 
-/* The handle of a destroyed cache was used. */
-void kmem_error_destroyed(struct kmem_cache *cp)
-{
-    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_DESTROYED,
-                                           .error_cache = cp});
-}
-
 /* Reports damage that kmem_debug_damage found. */
 void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
@@ -281,7 +263,7 @@ void kmem_error_damage(struct kmem_cache *cp,
     uint32_t found = *(const uint8_t *)at;
     uint32_t expected = KMEM_GUARD;
 
-    if (kind == KMEM_ERROR_MODIFIED) {
+    if (kind == KMERR_MODIFIED) {
         offset &= ~(intptr_t)3;
         expected = KMEM_FREED;
         /* up to four bytes: the first replaces the one, the others are 0 */
@@ -315,16 +297,16 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
     bool debugged = (b->stat_cache->cache_flags & KMF_LAYOUT) != 0;
 
     if (b->stat_buf == 0)
-        return KMEM_ERROR_NOT_ALLOCATED;
+        return KMERR_BADADDR;
     if (offset != 0)
-        return KMEM_ERROR_INTERIOR;
+        return KMERR_BADBASE;
     if (debugged && bdp == NULL)
-        return KMEM_ERROR_BUFCTL;
+        return KMERR_BADBUFCTL;
     if (debugged && bdp->bufctl_size == 0)
-        return KMEM_ERROR_NOT_ALLOCATED;
+        return KMERR_BADADDR;
     if (b->stat_cache != cp)
-        return KMEM_ERROR_FOREIGN;
-    return KMEM_ERROR_DOUBLE;
+        return KMERR_BADCACHE;
+    return KMERR_DUPFREE;
 }
 
 /* Records the buffer that contains an address. */
@@ -343,7 +325,7 @@ static void enter_buffer(struct kmem_error_record *e,
 /* A buffer of one size class was freed to another: the size is wrong. */
 static bool other_class(const struct kmem_error_record *e)
 {
-    return e->error_kind == KMEM_ERROR_FOREIGN && e->error_size_free != 0 &&
+    return e->error_kind == KMERR_BADCACHE && e->error_size_free != 0 &&
            e->error_cache->cache_kind == KMEM_KIND_CLASS &&
            e->error_owner->cache_kind == KMEM_KIND_CLASS;
 }
@@ -354,7 +336,7 @@ static bool other_class(const struct kmem_error_record *e)
 void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
 {
     struct kmem_error_record e = {
-        .error_kind = KMEM_ERROR_NOT_ALLOCATED,
+        .error_kind = KMERR_BADADDR,
         .error_cache = cp,
         .error_buf = buf,
         .error_size_free = size,
@@ -362,14 +344,13 @@ void kmem_bad_free(struct kmem_cache *cp, const void *buf, size_t size)
     struct kmem_buf_stat b;
     char text[8];
 
-    if (mm_describe(buf, text, sizeof(text))) {
-        e.error_kind = KMEM_ERROR_STACK;
-    } else if (kmem_buf_stat(buf, &b) || kmem_unmapped_stat(buf, &b)) {
+    if (!mm_describe(buf, text, sizeof(text)) &&
+        (kmem_buf_stat(buf, &b) || kmem_unmapped_stat(buf, &b))) {
         enter_buffer(&e, &b);
         e.error_kind = bad_free_kind(cp, &b, e.error_offset);
         if (other_class(&e))
-            e.error_kind = KMEM_ERROR_SIZE;
-        if (e.error_kind == KMEM_ERROR_BUFCTL)
+            e.error_kind = KMERR_BADSIZE;
+        if (e.error_kind == KMERR_BADBUFCTL)
             e.error_text = "it does not say that its buffer is allocated";
     }
     kmem_error(&e);
@@ -386,19 +367,17 @@ static bool near(uintptr_t addr, uint32_t word)
 
 bool kmem_fault(const void *addr)
 {
-    struct kmem_error_record e = {.error_buf = addr};
+    struct kmem_error_record e = {.error_kind = KMERR_FAULT, .error_buf = addr};
     struct kmem_buf_stat b;
 
     if (kmem_unmapped_stat(addr, &b) || kmem_buf_stat(addr, &b)) {
-        e.error_kind = KMEM_ERROR_UNMAPPED;
         e.error_cache = b.stat_cache;
+        e.error_text = "its page is unmapped";
         enter_buffer(&e, &b);
     } else if (near((uintptr_t)addr, KMEM_UNINIT)) {
-        e.error_kind = KMEM_ERROR_UNINIT;
         e.error_text = "the address is 0xbaddcafe or near it: a pointer that "
                        "was never set";
     } else if (near((uintptr_t)addr, KMEM_FREED)) {
-        e.error_kind = KMEM_ERROR_STALE;
         e.error_text = "the address is 0xdeadbeef or near it: a pointer read "
                        "from a freed buffer";
     } else {

@@ -391,9 +391,9 @@ KTEST(kmem, S9_use_after_destroy_stops_at_once)
     test_free(large, 1, 2);
     test_destroy(small);
     test_destroy(large);
-    KT_PANICS(kmem_cache_alloc(small, KM_NOSLEEP), "cache t_gone_s");
-    KT_PANICS(kmem_cache_free(small, test_obj[0]), "cache t_gone_s");
-    KT_PANICS(kmem_cache_alloc(large, KM_SLEEP), "cache t_gone_l");
-    KT_PANICS(kmem_cache_free(large, test_obj[1]), "cache t_gone_l");
+    KT_PANICS(kmem_cache_alloc(small, KM_NOSLEEP), "cache destroyed: t_gone_s");
+    KT_PANICS(kmem_cache_free(small, test_obj[0]), "cache destroyed: t_gone_s");
+    KT_PANICS(kmem_cache_alloc(large, KM_SLEEP), "cache destroyed: t_gone_l");
+    KT_PANICS(kmem_cache_free(large, test_obj[1]), "cache destroyed: t_gone_l");
 }
 #endif

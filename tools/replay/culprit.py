@@ -29,6 +29,7 @@ from stores import (Moment, Party, damaging, print_place, print_stack, skip,
                     stores, to_call)
 from target import WORD, BadMemory, Fail, record, word
 
+DEADBEEF, NEAR = 0xdeadbeef, 4096  # what a freed pointer's use is near to
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
 
 
@@ -40,6 +41,13 @@ class Report:
         self.error = target.record_of("kmem_last_error")
         self.kind = error_text(self.error.error_kind, "name")
         self.title = error_text(self.error.error_kind)
+        if self.kind == "fault":
+            self.kind = "unmapped" if self.error.error_cache else \
+                "stale" if abs(self.error.error_buf - DEADBEEF) <= NEAR \
+                else "uninit"
+        elif self.kind == "badslab" and "freelist" in gdb.parse_and_eval(
+                "kmem_last_error.error_text").string():
+            self.kind = "freelist"
         self.buffer = self.error.error_base or self.error.error_buf
         self.damage = self.error.error_at
         cache = self.error.error_owner or self.error.error_cache
@@ -143,8 +151,7 @@ def _freed_before(report):
 def _called(report):
     """The call itself was wrong."""
     call = to_call()
-    return [Party("Freed by" if report.kind != "destroyed" else "Used by",
-                  call, call.blamed,
+    return [Party("Freed by", call, call.blamed,
                   f"called with 0x{report.error.error_buf:08x}")]
 
 
@@ -218,7 +225,7 @@ def _damaged_data(report):
     if not at:
         _unknown(report)
     places = [(at, bufctl)]
-    if report.kind == "slab":
+    if report.kind == "badslab":
         places = [(error.error_at, target.ctype("kmem_slab"))]
     elif record("kmem_bufctl", at).bufctl_addr != error.error_buf:
         places = [(error.error_at, bufctl.pointer())]
@@ -258,15 +265,15 @@ def _unknown(report):
 
 
 WAYS = {
-    _written: "modified end start", _freed_before: "double",
-    _called: "not_allocated interior foreign stack size destroyed",
+    _written: "modified redzone", _freed_before: "dupfree",
+    _called: "badaddr badbase badcache badsize",
     _touched: "unmapped", _followed: "uninit stale",
     _in_program: "program", _wrong_head: "freelist",
-    _damaged_data: "bufctl slab",
+    _damaged_data: "badbufctl badslab",
 }
 
 # Errors in which the free may be wrong.
-AFTER_FREE = "modified", "double", "unmapped", "stale"
+AFTER_FREE = "modified", "dupfree", "unmapped", "stale"
 
 
 def as_json(frame):

@@ -23,14 +23,15 @@ ASKED = ("cache", "where", "culprit", "kind")
 
 # An error's name in the allocator, or the witness's own, and what students
 # call it.
-KINDS = {"END": "past-end", "START": "before-start", "MODIFIED": "after-free",
-         "DOUBLE": "double-free", "FOREIGN": "wrong-cache",
-         "SIZE": "wrong-size", "UNLIKE": "not-constructed"}
+KINDS = {"REDZONE": "past-end", "MODIFIED": "after-free",
+         "DUPFREE": "double-free", "BADCACHE": "wrong-cache",
+         "BADSIZE": "wrong-size", "UNLIKE": "not-constructed"}
+BEFORE = "before-start"  # a REDZONE whose offset is negative
 LOST = ("leak", "no-lock")
-WORDS = (*KINDS.values(), *LOST)
+WORDS = (*KINDS.values(), BEFORE, *LOST)
 
 # Those for which a byte is wrong, and not an object.
-BYTES = ("END", "START", "MODIFIED", "UNLIKE")
+BYTES = ("REDZONE", "MODIFIED", "UNLIKE")
 
 MODES = "kmem.debug=FPZU"
 
@@ -66,13 +67,15 @@ def ask(kernel, service, question, append):
 def culprit(kernel, service, seen):
     """(function, kind) that caused the first error."""
     error = seen["error"]
-    if error in ("END", "START", "MODIFIED"):
+    if error in ("REDZONE", "MODIFIED"):
         found = ask(kernel, service, f"writer({seen['at']})", MODES)
     elif error == "LOST":
         found = ask(kernel, service, f"loser({seen['object']})", MODES)
         return found["culprit"], LOST[found["by"] != seen["task"]]
     else:
         found = {"culprit": seen.get("culprit") or seen.get("caller")}
+    if error == "REDZONE" and seen["offset"] >> 31:
+        return found["culprit"], BEFORE
     return found["culprit"], KINDS.get(error)
 
 

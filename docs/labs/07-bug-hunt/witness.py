@@ -75,7 +75,7 @@ def reported():
     """The error that kmem_error is about to report."""
     at = int(gdb.parse_and_eval("$eax")) & WORD_MASK
     error = target.record("kmem_error_record", at)
-    names = target.enumerators("kmem_error", "KMEM_ERROR_")
+    names = target.enumerators("kmem_error", "KMERR_")
     say(error=names[error.error_kind].upper(), offset=error.error_offset,
         at=error.error_at, caller=caller(),
         **place(error.error_base or error.error_buf))

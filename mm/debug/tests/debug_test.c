@@ -65,7 +65,7 @@ void test_accept_damage(struct kmem_cache *cp, void *buf)
 #ifdef MM_HOST
 void test_error_begin(void)
 {
-    kmem_last_error.error_kind = KMEM_ERROR_NONE;
+    kmem_last_error.error_kind = KMERR_NONE;
     host_print_clear();
     host_events[0] = '\0';
 }

@@ -44,7 +44,7 @@ void test_accept_damage(struct kmem_cache *cp, void *buf);
     do {                                                                       \
         test_error_begin();                                                    \
         stmt;                                                                  \
-        test_error_check(__FILE__, __LINE__, KMEM_ERROR_NONE);                 \
+        test_error_check(__FILE__, __LINE__, KMERR_NONE);                      \
     } while (0)
 
 void test_error_begin(void);

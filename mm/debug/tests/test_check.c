@@ -151,7 +151,7 @@ KTEST(kmem_debug, no_false_alarm)
             fill_all(layouts[l], sizes[i], false);
             fill_all(layouts[l], sizes[i], true);
         }
-    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_NONE);
+    KT_EQ(kmem_last_error.error_kind, KMERR_NONE);
 }
 
 /* ---- 6.3: poison -------------------------------------------------------- */

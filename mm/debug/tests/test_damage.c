@@ -31,17 +31,17 @@ KTEST(kmem_debug, S57_bufctl_damaged)
 {
     int local;
 
-    BROKEN("F", bufctl_state, KMEM_BUF_FREE, KMEM_ERROR_BUFCTL);
-    BROKEN("F", bufctl_state, 0xdeadbeef, KMEM_ERROR_BUFCTL);
-    BROKEN("F", bufctl.bufctl_slab, (void *)&local, KMEM_ERROR_BUFCTL);
-    BROKEN("F", bufctl.bufctl_slab, NULL, KMEM_ERROR_BUFCTL);
-    BROKEN("F", bufctl.bufctl_addr, NULL, KMEM_ERROR_BUFCTL);
-    BROKEN("F", bufctl.bufctl_slab->slab_cache, NULL, KMEM_ERROR_SLAB);
-    BROKEN("F", bufctl.bufctl_slab->slab_refcnt, 0xffffff, KMEM_ERROR_SLAB);
-    BROKEN("F", bufctl.bufctl_slab->slab_chunks, 1, KMEM_ERROR_SLAB);
-    BROKEN("F", bufctl.bufctl_slab->slab_link.next, NULL, KMEM_ERROR_SLAB);
+    BROKEN("F", bufctl_state, KMEM_BUF_FREE, KMERR_BADBUFCTL);
+    BROKEN("F", bufctl_state, 0xdeadbeef, KMERR_BADBUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, (void *)&local, KMERR_BADBUFCTL);
+    BROKEN("F", bufctl.bufctl_slab, NULL, KMERR_BADBUFCTL);
+    BROKEN("F", bufctl.bufctl_addr, NULL, KMERR_BADBUFCTL);
+    BROKEN("F", bufctl.bufctl_slab->slab_cache, NULL, KMERR_BADSLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_refcnt, 0xffffff, KMERR_BADSLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_chunks, 1, KMERR_BADSLAB);
+    BROKEN("F", bufctl.bufctl_slab->slab_link.next, NULL, KMERR_BADSLAB);
     BROKEN("F", bufctl.bufctl_slab->slab_base,
-           (char *)bdp->bufctl.bufctl_slab->slab_base + 1, KMEM_ERROR_SLAB);
+           (char *)bdp->bufctl.bufctl_slab->slab_base + 1, KMERR_BADSLAB);
 }
 
 /* The record says where the damage is. */
@@ -54,11 +54,11 @@ KTEST(kmem_debug, S57_place_of_the_damage)
     struct kmem_slab *sp = test_slab(cp, 0);
 
     sp->slab_chunks--;
-    TEST_ERROR(KMEM_ERROR_SLAB, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_BADSLAB, kmem_cache_free(cp, obj));
     sp->slab_chunks++;
     KT_TRUE(e->error_owner == cp && e->error_at == sp && e->error_slab == sp);
     bdp->bufctl_state = KMEM_BUF_BUSY;
-    TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_BADBUFCTL, kmem_cache_free(cp, obj));
     TEST_SAYS(host_printed, "it does not say that its buffer is allocated");
     KT_TRUE(e->error_owner == cp && e->error_at == bdp &&
             e->error_slab == NULL);
@@ -75,12 +75,12 @@ KTEST(kmem_debug, S57_hash_chain_damaged)
     struct kmem_bufctl *next = bcp->bufctl_next;
 
     *bucket = (void *)&cp;
-    TEST_ERROR(KMEM_ERROR_BUFCTL, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_BADBUFCTL, kmem_cache_free(cp, obj));
     TEST_SAYS(host_printed, "the hash chain");
     KT_TRUE(kmem_last_error.error_at == bucket);
     *bucket = bcp;
     bcp->bufctl_next = bcp;
-    TEST_ERROR(KMEM_ERROR_BUFCTL,
+    TEST_ERROR(KMERR_BADBUFCTL,
                kmem_cache_free(cp, (char *)obj + 1)); /* the same bucket */
     bcp->bufctl_next = next;
     TEST_NO_ERROR(kmem_cache_free(cp, obj));
@@ -93,8 +93,7 @@ static size_t others;
 /* Breaks a member of the slab that the next buffer comes from, and repairs
  * it. */
 static void broken_slab(size_t live, void *field, size_t size,
-                        const void *value, struct kmem_cache *cp,
-                        enum kmem_error kind)
+                        const void *value, struct kmem_cache *cp)
 {
     struct kmem_slab *sp = cp->cache_freelist;
     size_t slabs = cp->cache_slabs;
@@ -102,10 +101,9 @@ static void broken_slab(size_t live, void *field, size_t size,
 
     memcpy(saved, field, size);
     memcpy(field, value, size);
-    TEST_ERROR(kind, kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMERR_BADSLAB, kmem_cache_alloc(cp, KM_SLEEP));
     KT_TRUE(kmem_last_error.error_slab == sp);
-    KT_TRUE(kmem_last_error.error_buf ==
-            (kind == KMEM_ERROR_SLAB ? (void *)sp : sp->slab_head));
+    KT_TRUE(kmem_last_error.error_buf == sp);
     KT_EQ(memcmp(field, value, size), 0);
     memcpy(field, saved, size);
     TEST_VERIFY(cp);
@@ -116,7 +114,7 @@ static void broken_slab(size_t live, void *field, size_t size,
     test_destroy(cp);
 }
 
-#define BROKEN_SLAB(live, expr, val, kind)                                     \
+#define BROKEN_SLAB(live, expr, val)                                           \
     do {                                                                       \
         struct kmem_cache *cp = test_debug("F", 300, 0, false);                \
         struct kmem_slab *sp;                                                  \
@@ -128,7 +126,7 @@ static void broken_slab(size_t live, void *field, size_t size,
             KT_TRUE(kmem_cache_grow(cp));                                      \
         sp = cp->cache_freelist;                                               \
         broken = (val);                                                        \
-        broken_slab(live, &(expr), sizeof(broken), &broken, cp, kind);         \
+        broken_slab(live, &(expr), sizeof(broken), &broken, cp);               \
         (void)sp;                                                              \
     } while (0)
 
@@ -137,27 +135,23 @@ KTEST(kmem_debug, S57_freelist_damaged)
     int local;
 
     for (size_t live = 0; live <= 3; live += 3) {
-        BROKEN_SLAB(live, sp->slab_head, (void *)&local, KMEM_ERROR_FREELIST);
-        BROKEN_SLAB(live, sp->slab_head, (void *)(uintptr_t)0xdeadbeef,
-                    KMEM_ERROR_FREELIST);
-        BROKEN_SLAB(live, sp->slab_head->bufctl_slab, NULL,
-                    KMEM_ERROR_FREELIST);
+        BROKEN_SLAB(live, sp->slab_head, (void *)&local);
+        BROKEN_SLAB(live, sp->slab_head, (void *)(uintptr_t)0xdeadbeef);
+        BROKEN_SLAB(live, sp->slab_head->bufctl_slab, NULL);
     }
-    BROKEN_SLAB(1, sp->slab_head, (void *)test_bufctl(cp, test_obj[0]),
-                KMEM_ERROR_FREELIST);
+    BROKEN_SLAB(1, sp->slab_head, (void *)test_bufctl(cp, test_obj[0]));
 }
 
 KTEST(kmem_debug, S57_slab_damaged)
 {
     for (size_t live = 0; live <= 3; live += 3) {
-        BROKEN_SLAB(live, sp->slab_cache, NULL, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_chunks, 0xcafe, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_refcnt, 0xdeadbeef, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_link.next, NULL, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link, KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_base, (char *)sp->slab_base + 8,
-                    KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_colour, (uint16_t)0xffff, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_cache, NULL);
+        BROKEN_SLAB(live, sp->slab_chunks, 0xcafe);
+        BROKEN_SLAB(live, sp->slab_refcnt, 0xdeadbeef);
+        BROKEN_SLAB(live, sp->slab_link.next, NULL);
+        BROKEN_SLAB(live, sp->slab_link.prev, &sp->slab_link);
+        BROKEN_SLAB(live, sp->slab_base, (char *)sp->slab_base + 8);
+        BROKEN_SLAB(live, sp->slab_colour, (uint16_t)0xffff);
     }
 }
 
@@ -166,9 +160,8 @@ KTEST(kmem_debug, S57_slab_damaged_with_both_links)
 {
     others = 2;
     BROKEN_SLAB(cp->cache_slab_chunks + 3, sp->slab_link,
-                ((struct list){NULL, NULL}), KMEM_ERROR_SLAB);
-    BROKEN_SLAB(2 * cp->cache_slab_chunks + 3, sp->slab_refcnt, 0xdeadbeef,
-                KMEM_ERROR_SLAB);
+                ((struct list){NULL, NULL}));
+    BROKEN_SLAB(2 * cp->cache_slab_chunks + 3, sp->slab_refcnt, 0xdeadbeef);
 }
 
 /* Links that lead to a slab, but one that does not lead back. */
@@ -176,13 +169,10 @@ KTEST(kmem_debug, S57_slab_damaged_among_others)
 {
     others = 2;
     for (size_t live = 0; live <= 3; live += 3) {
-        BROKEN_SLAB(live, sp->slab_link.next, &cp->cache_null.slab_link,
-                    KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_link.next, sp->slab_link.next->next,
-                    KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_link.prev, sp->slab_link.next,
-                    KMEM_ERROR_SLAB);
-        BROKEN_SLAB(live, sp->slab_link.prev, NULL, KMEM_ERROR_SLAB);
+        BROKEN_SLAB(live, sp->slab_link.next, &cp->cache_null.slab_link);
+        BROKEN_SLAB(live, sp->slab_link.next, sp->slab_link.next->next);
+        BROKEN_SLAB(live, sp->slab_link.prev, sp->slab_link.next);
+        BROKEN_SLAB(live, sp->slab_link.prev, NULL);
     }
 }
 

@@ -134,7 +134,7 @@ KTEST(kmem_debug, leaks_and_other_memory)
 
     host_root_from[0] = &kmem_last_error;
     host_root_end[0] = &kmem_last_error + 1;
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
+    TEST_ERROR(KMERR_BADBASE, kmem_cache_free(cp, obj + 4));
     KT_TRUE(kmem_last_error.error_base == obj);
     KT_EQ(scan(&stat), 1);
     large[1000] = obj;

@@ -441,7 +441,7 @@ KTEST(kmem_debug, sizes_while_a_class_is_switched)
     TEST_NO_ERROR(kmem_free(obj, 98));
     TEST_NO_ERROR(kmem_free(other, 200));
     TEST_NO_ERROR(kmem_free(last, KMEM_MAXBUF));
-    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(wrong, 98));
+    TEST_ERROR(KMERR_BADSIZE, kmem_free(wrong, 98));
     test_accept_damage(cp, wrong);
     test_switch(cp, "");
     KT_EQ(kmem_class_max, KMEM_MAXBUF);

@@ -73,7 +73,7 @@ KTEST(kmem_debug, S56_fields_of_the_report_in_order)
     kmem_cache_free(cp, obj);
     obj[6] = 0x34;
     host_clock_ms += 89;
-    TEST_ERROR(KMEM_ERROR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMERR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
     host_task = 1;
     kmem_buf_stat(obj, &b);
 
@@ -111,10 +111,10 @@ KTEST(kmem_debug, S56_the_report_to_the_letter)
     char text[160];
 
     obj[50] = 1;
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     kmem_buf_stat(obj, &b);
-    at = says_exactly(at, "\nkernel memory allocator: buffer written past its "
-                          "end\n"
+    at = says_exactly(at, "\nkernel memory allocator: buffer written "
+                          "outside its bounds\n"
                           "modification occurred at offset 0x32 (0xbb replaced "
                           "by 0x1)\n");
     snprintf(text, sizeof(text), "buffer=%lx  bufctl=%lx  cache: t_debug\n",
@@ -161,15 +161,15 @@ KTEST(kmem_debug, S56_wrong_frees_in_one_line)
     test_switch(other, "F");
     test_switch(size, "F");
     sized = kmem_alloc(97, KM_SLEEP);
-    TEST_ERROR(KMEM_ERROR_SIZE, kmem_free(sized, 98));
+    TEST_ERROR(KMERR_BADSIZE, kmem_free(sized, 98));
     says_line("allocated with 97 bytes, freed with 98");
     test_accept_damage(size, sized);
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 8));
+    TEST_ERROR(KMERR_BADBASE, kmem_cache_free(cp, obj + 8));
     says_line("it is 8 bytes into a buffer of cache t_debug");
-    TEST_ERROR(KMEM_ERROR_FOREIGN, kmem_cache_free(other, obj));
+    TEST_ERROR(KMERR_BADCACHE, kmem_cache_free(other, obj));
     says_line("it belongs to cache t_debug, not t_other");
     TEST_SAYS(host_printed, "  cache: t_debug\n");
-    TEST_ERROR(KMEM_ERROR_STACK, kmem_cache_free(cp, &obj));
+    TEST_ERROR(KMERR_BADADDR, kmem_cache_free(cp, &obj));
     says_line("it is on the stack");
     kmem_cache_free(cp, freed);
     kmem_cache_free(cp, obj);
@@ -184,13 +184,13 @@ KTEST(kmem_debug, S56_offsets_before_the_start)
     uint8_t *obj = kmem_cache_alloc(cp, KM_SLEEP);
 
     obj[-1] = 0x61;
-    TEST_ERROR(KMEM_ERROR_START, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     TEST_SAYS(host_printed, "offset -0x1 (0xbb replaced by 0x61)");
     test_accept_damage(cp, obj);
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     obj[-3] = 0x61;
-    TEST_ERROR(KMEM_ERROR_START, kmem_cache_free(cp, obj));
-    TEST_SAYS(TEST_SAYS(host_printed, "buffer written before its start\n"),
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
+    TEST_SAYS(TEST_SAYS(host_printed, "buffer written outside its bounds\n"),
               "offset -0x3 (0xbb replaced by 0x61)");
     TEST_SAYS(host_printed, "no transactions are kept; mode U keeps them: "
                             "`debug +U t_debug`");
@@ -211,11 +211,11 @@ KTEST(kmem_debug, S56_newest_first_in_one_microsecond)
     kmem_cache_free(cp, obj);
     kmem_buf_stat(obj, &b);
     KT_EQ(b.stat_free.trans_us, b.stat_alloc.trans_us);
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_DUPFREE, kmem_cache_free(cp, obj));
     at = says_transaction(host_printed, "free", &b.stat_free, &b);
     says_transaction(at, "alloc", &b.stat_alloc, &b);
     obj[1] = 0;
-    TEST_ERROR(KMEM_ERROR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMERR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
     at = says_transaction(host_printed, "free", &b.stat_free, &b);
     says_transaction(at, "alloc", &b.stat_alloc, &b);
     test_accept_damage(cp, obj);
@@ -232,15 +232,16 @@ KTEST(kmem_debug, S57_the_record_for_tools)
     obj[50] = 1;
     host_clock_ms += 5;
     host_task = 3;
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     host_task = 1;
     KT_EQ(kmem_last_error.error_task, 3);
     KT_TRUE(kmem_last_error.error_us >= host_clock_ms * 1000);
-    snprintf(text, sizeof(text),
-             "{\"event\":\"kmem_error\",\"kind\":\"end\",\"cache\":\"t_debug\","
-             "\"owner\":\"t_debug\",\"buf\":%lu,\"base\":%lu,\"at\":%lu,"
-             "\"offset\":50,\"expected\":187,\"found\":1}",
-             (unsigned long)obj, (unsigned long)obj, (unsigned long)(obj + 50));
+    snprintf(
+        text, sizeof(text),
+        "{\"event\":\"kmem_error\",\"kind\":\"redzone\",\"cache\":\"t_debug\","
+        "\"owner\":\"t_debug\",\"buf\":%lu,\"base\":%lu,\"at\":%lu,"
+        "\"offset\":50,\"expected\":187,\"found\":1}",
+        (unsigned long)obj, (unsigned long)obj, (unsigned long)(obj + 50));
     KT_EQ(strcmp(host_events, text), 0);
     test_accept_damage(cp, obj);
     test_destroy(cp);
@@ -256,9 +257,9 @@ KTEST(kmem_debug, S57_the_event_for_tools)
     char *obj = kmem_cache_alloc(other, KM_SLEEP);
     char text[200];
 
-    TEST_ERROR(KMEM_ERROR_INTERIOR, kmem_cache_free(cp, obj + 4));
+    TEST_ERROR(KMERR_BADBASE, kmem_cache_free(cp, obj + 4));
     snprintf(text, sizeof(text),
-             "{\"event\":\"kmem_error\",\"kind\":\"interior\","
+             "{\"event\":\"kmem_error\",\"kind\":\"badbase\","
              "\"cache\":\"t_debug\",\"owner\":\"t_other\",\"buf\":%lu,"
              "\"base\":%lu,\"at\":0,\"offset\":4,",
              (unsigned long)(obj + 4), (unsigned long)obj);
@@ -270,7 +271,7 @@ KTEST(kmem_debug, S57_the_event_for_tools)
 
 KTEST(kmem_debug, errors_have_names_and_titles)
 {
-    for (int k = 0; k < KMEM_ERRORS; k++) {
+    for (int k = 0; k < KMERRS; k++) {
         KT_TRUE(kmem_error_name(k) != NULL && *kmem_error_name(k) != '\0');
         KT_TRUE(kmem_error_title(k) != NULL && *kmem_error_title(k) != '\0');
         for (int other = 0; other < k; other++)
@@ -307,10 +308,10 @@ KTEST(kmem_debug, S56_report_without_modes)
     host_stack = stack;
     host_stack_depth = 2;
     kmem_cache_free(cp, obj);
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_DUPFREE, kmem_cache_free(cp, obj));
     is_report("buffer freed twice\nbuffer=%lx  cache: t_debug\n",
               (unsigned long)obj);
-    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, (void *)8));
+    TEST_ERROR(KMERR_BADADDR, kmem_cache_free(cp, (void *)8));
     is_report("freed address is not an allocated buffer\n"
               "it is elsewhere\nbuffer=8  cache: t_debug\n");
     host_stack = NULL;
@@ -331,11 +332,11 @@ KTEST(kmem_debug, S56_report_of_a_buffer_never_allocated)
     KT_TRUE(kmem_buf_stat(obj, &b));
     host_stack = stack;
     host_stack_depth = 2;
-    TEST_ERROR(KMEM_ERROR_NOT_ALLOCATED, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_BADADDR, kmem_cache_free(cp, obj));
     TEST_SAYS(host_printed, "allocated buffer\nit is a free buffer of cache "
                             "t_debug\nbuffer=");
     obj[0] = 0;
-    TEST_ERROR(KMEM_ERROR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
+    TEST_ERROR(KMERR_MODIFIED, kmem_cache_alloc(cp, KM_SLEEP));
     for (uint8_t *row = obj - 32; row <= obj + 32; row += 16) {
         size_t n = strlen(rows);
 
@@ -364,7 +365,7 @@ KTEST(kmem_debug, S56_report_without_a_buffer)
 {
     struct kmem_cache *cp = kmem_cache_create("t_debug", 48, 0, NULL, NULL);
     char *page = kmem_alloc(20000, KM_SLEEP);
-    struct kmem_error_record e = {.error_kind = KMEM_ERROR_VERIFY,
+    struct kmem_error_record e = {.error_kind = KMERR_BADBUFCTL,
                                   .error_cache = cp,
                                   .error_at = page + PAGE_SIZE,
                                   .error_text = "wrong"};
@@ -374,18 +375,18 @@ KTEST(kmem_debug, S56_report_without_a_buffer)
     host_stack = stack;
     host_stack_depth = 2;
     mm_page_map(page + PAGE_SIZE, false);
-    TEST_ERROR(KMEM_ERROR_VERIFY, kmem_error(&e));
+    TEST_ERROR(KMERR_BADBUFCTL, kmem_error(&e));
     mm_page_map(page + PAGE_SIZE, true);
-    is_report("an invariant does not hold\nwrong\ncache: t_debug\n");
+    is_report("bufctl is damaged\nwrong\ncache: t_debug\n");
     host_print_clear();
     e.error_at = NULL;
-    snprintf(text, sizeof(text),
-             "an invariant does not hold: %p, cache t_debug", (void *)cp);
+    snprintf(text, sizeof(text), "bufctl is damaged: %p, cache t_debug",
+             (void *)cp);
     KT_PANICS(kmem_error(&e), text);
-    is_report("an invariant does not hold\nwrong\ncache: t_debug\n");
+    is_report("bufctl is damaged\nwrong\ncache: t_debug\n");
     e.error_buf = page;
-    snprintf(text, sizeof(text),
-             "an invariant does not hold: %p, cache t_debug", (void *)page);
+    snprintf(text, sizeof(text), "bufctl is damaged: %p, cache t_debug",
+             (void *)page);
     KT_PANICS(kmem_error(&e), text);
     host_stack = NULL;
     kmem_free(page, 20000);
@@ -408,15 +409,16 @@ KTEST(kmem_debug, S56_reports_of_faults)
 
     kmem_cache_free(cp, obj);
     fault(tail, true);
-    is_report("access to unmapped memory\nbuffer=%lx  cache: t_debug\n",
+    is_report("access through a bad pointer\nits page is unmapped\n"
+              "buffer=%lx  cache: t_debug\n",
               (unsigned long)tail);
     fault((void *)(uintptr_t)(KMEM_UNINIT - 4096), true);
-    is_report("use of uninitialised memory\nthe address is 0xbaddcafe "
+    is_report("access through a bad pointer\nthe address is 0xbaddcafe "
               "or near it: a pointer that was never set\n"
               "buffer=baddbafe  cache: none\n");
     fault((void *)(uintptr_t)(KMEM_UNINIT + 4096), false);
     fault((void *)(uintptr_t)(KMEM_FREED - 4096), true);
-    is_report("use of a pointer read from freed memory\nthe address is "
+    is_report("access through a bad pointer\nthe address is "
               "0xdeadbeef or near it: a pointer read from a freed "
               "buffer\nbuffer=deadaeef  cache: none\n");
     fault((void *)(uintptr_t)(KMEM_FREED + 4096), false);
@@ -458,7 +460,7 @@ KTEST(kmem_debug, S56_transactions_newest_first)
     host_stack_depth = 1;
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     obj[64] = 0; /* never freed */
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     KT_EQ(*is_history(cp, obj, "alloc", "0.000001", NULL, NULL), '\0');
     test_accept_damage(cp, obj);
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
@@ -466,7 +468,7 @@ KTEST(kmem_debug, S56_transactions_newest_first)
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     kmem_cache_free(cp, obj);
     host_clock_extra_us += 999998;
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_DUPFREE, kmem_cache_free(cp, obj));
     KT_EQ(*is_history(cp, obj, "free", "0.999999", "alloc", "1.000000"), '\0');
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
 
@@ -474,13 +476,13 @@ KTEST(kmem_debug, S56_transactions_newest_first)
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     host_stack_depth = 1;
     kmem_cache_free(cp, obj);
-    TEST_ERROR(KMEM_ERROR_DOUBLE, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_DUPFREE, kmem_cache_free(cp, obj));
     KT_EQ(*is_history(cp, obj, "free", "0.000001", NULL, NULL), '\0');
 
     host_clock_extra_us -= 2; /* freed and allocated in one microsecond */
     KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
     obj[64] = 0;
-    TEST_ERROR(KMEM_ERROR_END, kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     says_exactly(is_history(cp, obj, "alloc", "0.000001", "free", "0.000001"),
                  "(transaction log continues at ");
     host_stack = NULL;

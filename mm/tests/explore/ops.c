@@ -698,7 +698,7 @@ void ops_check_world(void)
     EXPLORE_TRUE(buddy_verify(&page) == NULL);
     EXPLORE_TRUE(named_count <= 1);
     EXPLORE_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
-    EXPLORE_TRUE(kmem_last_error.error_kind == KMEM_ERROR_NONE);
+    EXPLORE_TRUE(kmem_last_error.error_kind == KMERR_NONE);
     EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) != -KMEM_EINVAL);
     end_world();
     EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);

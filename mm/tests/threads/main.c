@@ -358,7 +358,7 @@ static void check_end(void)
     segkmem_stat(&seg);
     CHECK(seg.stat_use[PAGE_OVERSIZE] == 0);
     CHECK(kmem_unmapped_pages() == 0);
-    CHECK(kmem_last_error.error_kind == KMEM_ERROR_NONE);
+    CHECK(kmem_last_error.error_kind == KMERR_NONE);
 }
 
 int main(int argc, char **argv)

@@ -153,7 +153,7 @@ static void verify_all(void)
     host_verify();
     for (size_t i = 0; i < CACHES; i++)
         check_counts(&slots[i]);
-    KT_EQ(kmem_last_error.error_kind, KMEM_ERROR_NONE);
+    KT_EQ(kmem_last_error.error_kind, KMERR_NONE);
     KT_EQ(test_bad, 0);
     host_check_unlocked("is held between operations");
 }

@@ -41,7 +41,7 @@ enum bugs_how {
 struct bugs_rule {
     const char *rule_letters;
     enum bugs_when rule_when;
-    enum kmem_error rule_error; /* KMEM_ERROR_NONE: none */
+    enum kmem_error rule_error; /* KMERR_NONE: none */
     enum bugs_how rule_how;
 };
 

@@ -87,11 +87,15 @@ static void print_rule(const struct bugs_rule *rule)
     kprintf("%s: ", bugs_when_text(rule->rule_when));
     if (rule->rule_how == BUGS_FAULT)
         kprintf("page fault, which stops the machine%s",
-                rule->rule_error != KMEM_ERROR_NONE ? ":\n          " : "");
-    if (rule->rule_error != KMEM_ERROR_NONE)
+                rule->rule_error != KMERR_NONE ? ":\n          " : "");
+    if (rule->rule_error != KMERR_NONE)
         kprintf("%s", kmem_error_title(rule->rule_error));
     else if (rule->rule_how == BUGS_REFUSED)
         kprintf("kmem_cache_destroy refuses");
+    else if (rule->rule_how == BUGS_REPORT)
+        kprintf("panic: the cache is destroyed");
+    else if (rule->rule_when == BUGS_BY_SCAN)
+        kprintf("an invariant does not hold");
     else if (rule->rule_when == BUGS_BY_LEAKS)
         kprintf("objects that nothing points to");
     else if (rule->rule_how == BUGS_NOTICED)
@@ -152,8 +156,7 @@ static bool stops(const struct bugs_rule *rule)
 {
     return rule != NULL &&
            (rule->rule_how == BUGS_REPORT || rule->rule_how == BUGS_FAULT ||
-            (rule->rule_error == KMEM_ERROR_VERIFY &&
-             kmem_verify_interval() != 0));
+            (rule->rule_when == BUGS_BY_SCAN && kmem_verify_interval() != 0));
 }
 
 /* Runs all in turn, except those that no machine survives. */

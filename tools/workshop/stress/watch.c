@@ -5,7 +5,6 @@
  * all its operations take that path. One that is not watched costs nothing.
  */
 #include "tools/workshop/stress/watch.h"
-#include "kernel/lib/printf.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "tools/workshop/stress/fail.h"
@@ -63,19 +62,15 @@ static bool is_due(void)
 
 /* Counts an operation. A verification allocates nothing, so it is not counted
  * itself. */
-static void count(struct kmem_cache *cp)
+static void count(void)
 {
-    static char text[192];
     const char *where;
     const char *why;
 
     if (kmem_verify_interval() == 0 || kmem_state != KMEM_UP || !is_due() ||
         (why = kmem_verify(&where)) == NULL)
         return;
-    snprintf(text, sizeof(text), "%s: %s", where, why);
-    kmem_error(&(struct kmem_error_record){.error_kind = KMEM_ERROR_VERIFY,
-                                           .error_cache = cp,
-                                           .error_text = text});
+    mm_panic("kmem_verify: %s: %s", where, why);
 }
 
 /* ---- watching ----------------------------------------------------------- */
@@ -126,7 +121,7 @@ void *__wrap_kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
         fails(cp, flags) ? NULL : __real_kmem_alloc_debug(cp, size, flags);
 
     if (buf != NULL && is_watched(cp))
-        count(cp);
+        count();
     return buf;
 }
 
@@ -136,7 +131,7 @@ void __wrap_kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
 
     __real_kmem_free_debug(cp, buf, size);
     if (watched)
-        count(cp);
+        count();
 }
 
 bool __wrap_mm_charge(size_t pages)
