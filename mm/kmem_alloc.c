@@ -68,7 +68,7 @@ static void *oversize_alloc(size_t size, int flags)
 static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
 {
     if (size == 0)
-        return MM_DEBUG ? kmem_alloc_zero(flags) : NULL;
+        return NULL;
     if (MM_DEBUG && size <= KMEM_MAXBUF)
         return kmem_alloc_sized(class_for(size), size, flags);
     return oversize_alloc(size, flags);

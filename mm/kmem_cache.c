@@ -221,9 +221,6 @@ bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
         found = cp->cache_freelist->slab_head != NULL;
         cp->cache_fails += !found;
         mm_unlock(&cp->cache_lock);
-        if (MM_DEBUG && !found)
-            kmem_event(KMEM_RING_FAIL, KMEM_WHY_NOMEM, cp, NULL,
-                       cp->cache_size);
         return found;
     }
     if (!mm_wait_for_memory())

@@ -32,7 +32,6 @@ struct kmem_slab;
 
 void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
-void *kmem_alloc_zero(int flags);
 void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
 const char *kmem_debug_verify(const struct kmem_cache *cp,
@@ -65,30 +64,3 @@ struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
 /* ---- report.c ----------------------------------------------------------- */
 
 void kmem_report_live(struct kmem_cache *cp);
-
-/* ---- audit.c: rare events ----------------------------------------------- */
-
-enum kmem_ring {
-    KMEM_RING_FAIL,
-    KMEM_RING_SLAB,
-    KMEM_RING_REAP,
-    KMEM_RINGS
-};
-
-enum kmem_why {
-    KMEM_WHY_NOMEM, /* fail: no pages */
-    KMEM_WHY_ZERO,  /* fail: size 0 with KM_SLEEP */
-    KMEM_WHY_GROW,  /* slab: created, an allocation found none free */
-    KMEM_WHY_REAP,  /* slab: destroyed by a reap (only of caches in
-                          debugging modes); reap: it happened */
-    KMEM_WHY_UNMAP, /* slab: destroyed at once, mode S */
-    KMEM_WHY_END,   /* slab: destroyed with its cache */
-};
-
-/* Records an event of the calling task; without a cache, of kmem_alloc. A
- * cache's lock may be held. */
-void kmem_event(enum kmem_ring ring, enum kmem_why why,
-                const struct kmem_cache *cp, const void *slab, size_t count);
-
-/* Records that a slab is destroyed. */
-void kmem_event_slab_ends(const struct kmem_slab *sp);

@@ -87,8 +87,6 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
         cp->cache_last_reap_ms = mm_clock_ms();
         cp->cache_last_reap_freed = (uint32_t)r.reap_slabs;
         r.reap_kept = cp->cache_last_reap_kept = cp->cache_free_slabs;
-        if (MM_DEBUG && r.reap_slabs != 0)
-            kmem_event(KMEM_RING_REAP, KMEM_WHY_REAP, cp, NULL, r.reap_slabs);
     }
     mm_unlock(&cp->cache_lock);
     r.reap_pages = r.reap_slabs * cp->cache_slab_pages;

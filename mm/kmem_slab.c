@@ -225,8 +225,6 @@ void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     void *base = sp->slab_base;
 
-    if (MM_DEBUG && (KMEM_FLAGS(cp) & (KMF_DESTROYED | KMF_MODES)) != 0)
-        kmem_event_slab_ends(sp);
     kmem_slab_destroy_objects(cp, sp);
     if (KMEM_FLAGS(cp) & KMF_HASH)
         kmem_slab_free_data(sp);
@@ -257,9 +255,6 @@ static void slab_enter(struct kmem_cache *cp, struct kmem_slab *sp)
     cp->cache_max_slabs = MAX(cp->cache_max_slabs, cp->cache_slabs);
     if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
         cp->cache_ctors += sp->slab_chunks;
-    if (MM_DEBUG)
-        kmem_event(KMEM_RING_SLAB, KMEM_WHY_GROW, cp, sp->slab_base,
-                   sp->slab_chunks);
 }
 
 /* Adds one slab to the cache, made without its lock; while the cache is held it

@@ -220,30 +220,17 @@ static void print_unmapped(uintptr_t addr)
     print_life(&b);
 }
 
-/* The last slab on a frame that has returned to buddy, if it is still in the
- * ring of slab events; and the last object there, if the log has it. */
+/* The last object on a frame that has returned to buddy, if the log has it. */
 static void print_former(uintptr_t addr)
 {
-    uint32_t last = kmem_event_last(KMEM_RING_SLAB);
     struct kmem_log_entry entry;
-    struct kmem_event e;
 
-    for (uint32_t i = 0; i < KMEM_RING_SIZE && i < last; i++) {
-        if (!kmem_event_get(KMEM_RING_SLAB, last - i, &e))
-            break;
-        if ((uintptr_t)e.event_slab >> PAGE_SHIFT != addr >> PAGE_SHIFT)
-            continue;
-        kprintf("the last slab that began here was of cache %s: %s\n",
-                e.event_name, kmem_why_text(e.event_why));
-        break;
-    }
-    if (logcmd_newest(addr, &entry)) {
-        kprintf("the last object here was 0x%08lx of cache %s\n",
-                (unsigned long)entry.log_buf, kmem_log_name(&entry));
-        debugcmd_print_transaction(entry.log_op == KMEM_OP_FREE ? "freed"
-                                                                : "allocated",
-                                   &entry.log_trans);
-    }
+    if (!logcmd_newest(addr, &entry))
+        return;
+    kprintf("the last object here was 0x%08lx of cache %s\n",
+            (unsigned long)entry.log_buf, kmem_log_name(&entry));
+    debugcmd_print_transaction(
+        entry.log_op == KMEM_OP_FREE ? "freed" : "allocated", &entry.log_trans);
 }
 
 static void print_stack(uintptr_t addr)

@@ -1,6 +1,6 @@
 /*
- * log: the transactions of audited caches (paper, section 6.1) and the rings
- * of rare events. history: all that the log knows of one buffer.
+ * log: the transactions of audited caches (paper, section 6.1). history: all
+ * that the log knows of one buffer.
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -165,65 +165,6 @@ static void show_log(const struct filter *f)
         kprintf("caches in mode U are logged: `debug +U CACHE`\n");
 }
 
-/* ---- the rings ---------------------------------------------------------- */
-
-static void print_event(enum kmem_ring ring, const struct kmem_event *e)
-{
-    static const char *const units[] = {
-        [KMEM_RING_FAIL] = "bytes",
-        [KMEM_RING_SLAB] = "objects",
-        [KMEM_RING_REAP] = "slabs",
-    };
-    const struct kmem_transaction t = {.trans_us = e->event_us};
-    char ago[HEAP_CELL];
-    char caller[64];
-
-    kprintf("%6u %*s %4u %-17s", (unsigned)e->event_seq, AGO_WIDTH,
-            ago_cell(&t, ago), (unsigned)e->event_task, e->event_name);
-    if (e->event_slab)
-        kprintf(" 0x%08lx", (unsigned long)(uintptr_t)e->event_slab);
-    else
-        kprintf(" %10s", "-");
-    kprintf(" %8u %-7s %s", (unsigned)e->event_count, units[ring],
-            kmem_why_text(e->event_why));
-    if (e->event_caller != 0)
-        kprintf(", %s", mm_symbol(e->event_caller, caller, sizeof(caller)));
-    kprintf("\n");
-}
-
-static void json_event(const struct kmem_event *e)
-{
-    kprintf("{\"seq\":%u,\"us\":%llu,\"task\":%u,\"cache\":",
-            (unsigned)e->event_seq, e->event_us, (unsigned)e->event_task);
-    shell_json_string(e->event_name);
-    kprintf(",\"base\":%lu,\"count\":%u,\"caller\":%lu,\"why\":\"%s\"}\n",
-            (unsigned long)(uintptr_t)e->event_slab, (unsigned)e->event_count,
-            (unsigned long)e->event_caller, kmem_why_text(e->event_why));
-}
-
-static int show_ring(enum kmem_ring ring, const struct filter *f)
-{
-    uint32_t last = kmem_event_last(ring);
-    struct kmem_event e;
-
-    if (!f->filter_json)
-        kprintf("%6s %*s %4s %-17s %-10s %8s %-7s %s\n", "SEQ", AGO_WIDTH,
-                "T-AGE", "TASK", "CACHE", "BASE", "COUNT", "OF", "WHY");
-    for (uint32_t i = 0; i < MIN(f->filter_rows, KMEM_RING_SIZE + 0u); i++) {
-        if (i >= last || !kmem_event_get(ring, last - i, &e))
-            break;
-        if (f->filter_cache && strcmp(f->filter_cache, e.event_name) != 0)
-            continue;
-        if (f->filter_json)
-            json_event(&e);
-        else
-            print_event(ring, &e);
-    }
-    if (!f->filter_json && last == 0)
-        kprintf("(nothing yet)\n");
-    return 0;
-}
-
 /* ---- the command -------------------------------------------------------- */
 
 static bool read_filter(struct filter *f)
@@ -243,18 +184,10 @@ static bool read_filter(struct filter *f)
 
 static int cmd_log(char **argv)
 {
-    static const char *const rings[KMEM_RINGS] = {
-        [KMEM_RING_FAIL] = "fail",
-        [KMEM_RING_SLAB] = "slab",
-        [KMEM_RING_REAP] = "reap",
-    };
     struct filter f = {.filter_rows = ROWS};
 
     if (!read_filter(&f))
         return 1;
-    for (enum kmem_ring ring = 0; ring < KMEM_RINGS; ring++)
-        if (argv[1] && strcmp(argv[1], rings[ring]) == 0)
-            return show_ring(ring, &f);
     if ((argv[1] && !heap_address(argv[1], &f.filter_addr)) ||
         (f.filter_cache && !heap_cache_named(f.filter_cache)))
         return 1;

@@ -1,5 +1,5 @@
 /*
- * The transaction log (paper, section 6.1) and the rings of rare events.
+ * The transaction log (paper, section 6.1).
  *
  * The log is one run of pages, taken from buddy when the first cache is
  * audited. Transaction number n is at index n modulo its length, so an entry is
@@ -121,82 +121,4 @@ const char *kmem_log_name(const struct kmem_log_entry *entry)
         if (cp->cache_number == entry->log_number)
             return cp->cache_name;
     return "?";
-}
-
-/* ---- rare events -------------------------------------------------------- */
-
-static struct {
-    uint32_t last;
-    struct kmem_event events[KMEM_RING_SIZE];
-} rings[KMEM_RINGS];
-
-/* Called for each reaped slab, so it reads the cheap clock, in milliseconds. */
-void kmem_event(enum kmem_ring ring, enum kmem_why why,
-                const struct kmem_cache *cp, const void *slab, size_t count)
-{
-    static const char none[sizeof(cp->cache_name)] = "kmem_alloc";
-    struct kmem_event *e;
-    uint64_t ms = mm_clock_ms();
-    uintptr_t caller = 0;
-
-    if (kmem_log_stopped)
-        return;
-    if (ring == KMEM_RING_FAIL)
-        mm_backtrace(&caller, 1);
-    mm_lock(&transactions.lock);
-    e = &rings[ring].events[++rings[ring].last % KMEM_RING_SIZE];
-    e->event_seq = rings[ring].last;
-    e->event_why = why;
-    e->event_task = mm_task_id();
-    e->event_count = (uint32_t)count;
-    e->event_us = ms * 1000;
-    e->event_slab = slab;
-    e->event_caller = caller;
-    __builtin_memcpy(e->event_name, cp == NULL ? none : cp->cache_name,
-                     sizeof(e->event_name));
-    mm_unlock(&transactions.lock);
-}
-
-void kmem_event_slab_ends(const struct kmem_slab *sp)
-{
-    const struct kmem_cache *cp = sp->slab_cache;
-    bool reaped = (KMEM_FLAGS(cp) & KMF_DESTROYED) == 0;
-
-    kmem_event(KMEM_RING_SLAB, reaped ? KMEM_WHY_REAP : KMEM_WHY_END, cp,
-               sp->slab_base, sp->slab_chunks);
-}
-
-const void *kmem_event_memory(const void **end)
-{
-    *end = rings + KMEM_RINGS;
-    return rings;
-}
-
-uint32_t kmem_event_last(enum kmem_ring ring)
-{
-    return MM_UNLOCKED(rings[ring].last);
-}
-
-bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out)
-{
-    const struct kmem_event *e = &rings[ring].events[seq % KMEM_RING_SIZE];
-    bool kept;
-
-    mm_lock(&transactions.lock);
-    kept = seq != 0 && e->event_seq == seq;
-    if (kept)
-        *out = *e;
-    mm_unlock(&transactions.lock);
-    return kept;
-}
-
-const char *kmem_why_text(enum kmem_why why)
-{
-    static const char *const text[] = {
-        [KMEM_WHY_NOMEM] = "no memory", [KMEM_WHY_ZERO] = "size 0",
-        [KMEM_WHY_GROW] = "grown",      [KMEM_WHY_REAP] = "reaped",
-        [KMEM_WHY_UNMAP] = "unmapped",  [KMEM_WHY_END] = "cache ended",
-    };
-
-    return text[why];
 }

@@ -1,6 +1,5 @@
 /*
- * The allocator's records: the transaction log of audited caches (paper,
- * section 6.1), and three small rings of rare events that are always kept.
+ * The transaction log of audited caches (paper, section 6.1).
  */
 #pragma once
 
@@ -55,28 +54,3 @@ extern bool kmem_log_stopped;
 
 /* Fills in time, task and callers of a transaction that happens now. */
 void kmem_transaction(struct kmem_transaction *trans);
-
-/* ---- rare events -------------------------------------------------------- */
-
-struct kmem_event {
-    uint32_t event_seq; /* 1, 2, … in its ring; 0: not used yet */
-    enum kmem_why event_why;
-    uint32_t event_task;
-    uint32_t event_count; /* fail: the object's bytes; slab: objects in it;
-                             reap: released slabs */
-    uint64_t event_us;
-    const void *event_slab;             /* slab: its first page */
-    uintptr_t event_caller;             /* fail: the caller; 0: unknown */
-    char event_name[KMEM_NAME_MAX + 1]; /* the cache */
-};
-
-#define KMEM_RING_SIZE 64
-
-/* Copies event number `seq` of a ring; false if it is not kept. */
-bool kmem_event_get(enum kmem_ring ring, uint32_t seq, struct kmem_event *out);
-uint32_t kmem_event_last(enum kmem_ring ring);
-
-/* The memory of the rings: addresses in it are no pointers to buffers. */
-const void *kmem_event_memory(const void **end);
-
-const char *kmem_why_text(enum kmem_why why);

@@ -336,15 +336,6 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     return buf;
 }
 
-/* kmem_alloc of 0 bytes: with KM_SLEEP a failure that the caller does not
- * expect. */
-void *kmem_alloc_zero(int flags)
-{
-    if ((flags & KM_NOSLEEP) == 0)
-        kmem_event(KMEM_RING_FAIL, KMEM_WHY_ZERO, NULL, NULL, 0);
-    return NULL;
-}
-
 /* ---- free (6.2) --------------------------------------------------------- */
 
 /* The error in the bufctl of an allocated buffer, or in its slab, or NULL. */

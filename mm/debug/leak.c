@@ -16,7 +16,6 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/debug/audit.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"
 
@@ -156,6 +155,12 @@ static uintptr_t pointer_in(const struct kmem_cache *cp, uintptr_t word)
     return cp == NULL ? word : mm_pointer(cp, word);
 }
 
+/* The last error has addresses that are no pointers of clients. */
+static bool is_note(uintptr_t at)
+{
+    return at - (uintptr_t)&kmem_last_error < sizeof(kmem_last_error);
+}
+
 /* Reads every aligned word from `from` on, of an object of the cache (NULL: of
  * a root), except in unmapped pages. */
 static void read_words(const struct kmem_cache *cp, const void *from,
@@ -168,36 +173,9 @@ static void read_words(const struct kmem_cache *cp, const void *from,
 
         if (mm_readable((const void *)p))
             for (; p + sizeof(uintptr_t) <= stop; p += sizeof(uintptr_t))
-                reach(pointer_in(cp, *(const uintptr_t *)p));
+                if (!is_note(p))
+                    reach(pointer_in(cp, *(const uintptr_t *)p));
         p = stop;
-    }
-}
-
-/* Where the allocator records addresses that are no pointers of its clients:
- * the last error, the rings of rare events. */
-#define NOTES 2
-
-static const void *note_at(size_t i, const void **end)
-{
-    if (i != 0)
-        return kmem_event_memory(end);
-    *end = &kmem_last_error + 1;
-    return &kmem_last_error;
-}
-
-/* Reads the words of a root, except records from the i-th on. */
-static void read_part(const void *from, const void *end, size_t i)
-{
-    const void *note_end;
-    const void *note = i < NOTES ? note_at(i, &note_end) : NULL;
-
-    if (note == NULL) {
-        read_words(NULL, from, end);
-    } else if (from <= note && note_end <= end) {
-        read_part(from, note, i + 1);
-        read_part(note_end, end, i + 1);
-    } else {
-        read_part(from, end, i + 1);
     }
 }
 
@@ -205,7 +183,7 @@ static void read_root(const void *from, const void *end, const char *name)
 {
     (void)name;
     scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
-    read_part(from, end, 0);
+    read_words(NULL, from, end);
 }
 
 /* Allocations of whole pages may point to buffers, so they are roots. */
@@ -349,16 +327,6 @@ static struct {
     void *arg;
 } wanted;
 
-static bool is_note(const void *p)
-{
-    const void *note_end;
-
-    for (size_t i = 0; i < NOTES; i++)
-        if (p >= note_at(i, &note_end) && p < note_end)
-            return true;
-    return false;
-}
-
 static bool is_wanted(uintptr_t addr)
 {
     return addr >= wanted.from && addr < wanted.end;
@@ -373,7 +341,7 @@ static void look(const void *from, const void *end, const char *root,
     for (; (const void *)(p + 1) <= end; p++)
         if (p != &wanted.from && mm_readable(p) &&
             is_wanted(pointer_in(in == NULL ? NULL : in->stat_cache, *p)) &&
-            wanted.fn != NULL && !is_note(p) &&
+            wanted.fn != NULL && !is_note((uintptr_t)p) &&
             !wanted.fn((uintptr_t)p, root, in, wanted.arg))
             wanted.fn = NULL;
 }

@@ -9,7 +9,6 @@
  * the queue exceeds its share of memory, all of them under pressure.
  */
 #include "mm/debug/debug_impl.h"
-#include "mm/debug/audit.h"
 #include "mm/segkmem.h"
 
 #define QUEUE_SHARE 16 /* 1/16 of all pages */
@@ -99,8 +98,6 @@ size_t kmem_unmapped_pages(void)
 static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     kmem_hold(cp);
-    kmem_event(KMEM_RING_SLAB, KMEM_WHY_UNMAP, cp, sp->slab_base,
-               sp->slab_chunks);
     kmem_slab_destroy_objects(cp, sp);
     kmem_setuse(sp->slab_base, cp->cache_slab_pages, PAGE_UNMAPPED, sp);
     map_slab(sp, cp->cache_slab_pages, false);

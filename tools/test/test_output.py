@@ -29,7 +29,7 @@ LINES = {
     "kmem": ["kmem list", "kmem free box 20 random", "kmem alloc box 3"],
     "debug": ["debug", "debug +FPZU pipe", "debug"],
     "trace": ["trace pipe on", "trace pipe off"],
-    "log": ["log", "log -S -n 3", "log fail", "log slab", "log reap"],
+    "log": ["log", "log -S -n 3"],
     "history": ["history"],
     "users": ["users", "users inode"],
     "old": ["old 0"],

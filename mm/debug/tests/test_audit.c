@@ -1,6 +1,5 @@
 /*
- * Records of operations: the transaction log and the rings of rare events
- * (S-48), and mode T.
+ * Records of operations: the transaction log (S-48), and mode T.
  *
  * Tests: mm/debug/audit.c, mm/debug/modes.c
  */
@@ -38,16 +37,14 @@ static void pairs(struct kmem_cache *cp, size_t n)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
 }
 
-/* A reader of the log or of a ring takes the log's lock. */
+/* A reader of the log takes its lock. */
 KTEST(kmem_debug, records_are_copied_under_the_lock)
 {
     struct kmem_log_entry entry;
-    struct kmem_event event;
     uint64_t taken = host_locks_taken;
 
     kmem_log_get(1, &entry);
-    kmem_event_get(KMEM_RING_FAIL, 1, &event);
-    KT_EQ(host_locks_taken - taken, 2);
+    KT_EQ(host_locks_taken - taken, 1);
 }
 
 /* 1/50 of memory, but at most one run of pages; less if that is not free or may
@@ -167,7 +164,6 @@ KTEST(kmem_debug, S48_log_stops_at_an_error)
 {
     struct kmem_cache *cp = test_debug("FU", 48, 0, false);
     void *obj = kmem_cache_alloc(cp, KM_SLEEP);
-    uint32_t events = kmem_event_last(KMEM_RING_SLAB);
     uint32_t last;
 
     KT_PANICS(kmem_cache_free(cp, (char *)obj + 8), "not a buffer's start");
@@ -176,7 +172,6 @@ KTEST(kmem_debug, S48_log_stops_at_an_error)
     pairs(cp, 3);
     KT_TRUE(kmem_cache_grow(cp));
     KT_EQ(kmem_log_last(), last);
-    KT_EQ(kmem_event_last(KMEM_RING_SLAB), events);
     kmem_log_stopped = false;
     pairs(cp, 3);
     KT_EQ(kmem_log_last(), last + 6);
@@ -210,102 +205,6 @@ KTEST(kmem_debug, log_names_no_destroyed_cache)
     cp = test_debug("", 48, 0, false);
     KT_EQ(strcmp(kmem_log_name(&e), "?"), 0);
     test_destroy(cp);
-}
-
-static struct kmem_event last_event(enum kmem_ring ring)
-{
-    struct kmem_event e = {0};
-
-    KT_TRUE(kmem_event_get(ring, kmem_event_last(ring), &e));
-    return e;
-}
-
-KTEST(kmem_debug, rings_of_rare_events)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_ring", 500, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    struct kmem_event e = {.event_count = 77};
-    void *obj, *base;
-
-    KT_TRUE(!kmem_event_get(KMEM_RING_FAIL, 0, &e)); /* an entry not used */
-    KT_EQ(e.event_count, 77);
-    host_clock_ms = 1234567;
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    e = last_event(KMEM_RING_SLAB);
-    KT_EQ(e.event_why, KMEM_WHY_GROW);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    KT_TRUE(e.event_slab == test_slab(cp, 0)->slab_base);
-    KT_EQ(e.event_count, cp->cache_slab_chunks);
-    KT_EQ(e.event_task, 1);
-    KT_EQ(e.event_us, 1234567000);
-    KT_EQ(e.event_caller, 0);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_GROW);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL); /* frees nothing: no event */
-    e = last_event(KMEM_RING_REAP);
-    KT_EQ(e.event_count, 1);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    test_switch(cp, "F");
-    obj = kmem_cache_alloc(cp, KM_SLEEP);
-    base = test_slab(cp, 0)->slab_base;
-    kmem_cache_free(cp, obj);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    e = last_event(KMEM_RING_SLAB);
-    KT_EQ(e.event_why, KMEM_WHY_REAP);
-    KT_TRUE(e.event_slab == base);
-    KT_EQ(e.event_count, cp->cache_slab_chunks);
-    test_switch(cp, "S");
-    obj = kmem_cache_alloc(cp, KM_SLEEP);
-    base = test_slab(cp, 0)->slab_base;
-    kmem_cache_free(cp, obj);
-    e = last_event(KMEM_RING_SLAB);
-    KT_EQ(e.event_why, KMEM_WHY_UNMAP);
-    KT_TRUE(e.event_slab == base);
-    KT_EQ(e.event_count, cp->cache_slab_chunks);
-    test_switch(cp, "");
-    kmem_fail_set(KMEM_FAIL_PAGE, 1);
-    KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);
-    kmem_fail_set(KMEM_FAIL_NONE, 0);
-    e = last_event(KMEM_RING_FAIL);
-    KT_EQ(e.event_why, KMEM_WHY_NOMEM);
-    KT_EQ(strcmp(e.event_name, "t_ring"), 0);
-    KT_TRUE(e.event_slab == NULL);
-    KT_EQ(e.event_count, 500);
-    for (size_t i = 0; i < KMEM_RING_SIZE; i++) {
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-    }
-    KT_TRUE(!kmem_event_get(
-        KMEM_RING_REAP, kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE, &e));
-    KT_TRUE(kmem_event_get(KMEM_RING_REAP,
-                           kmem_event_last(KMEM_RING_REAP) - KMEM_RING_SIZE + 1,
-                           &e));
-    KT_TRUE(!kmem_event_get(KMEM_RING_REAP, 0, &e));
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    test_destroy(cp);
-    KT_EQ(last_event(KMEM_RING_SLAB).event_why, KMEM_WHY_END);
-    for (int why = KMEM_WHY_NOMEM; why <= KMEM_WHY_END; why++)
-        KT_TRUE(kmem_why_text(why) != NULL);
-}
-
-KTEST(kmem_debug, S12_size_zero_with_sleep_is_an_event)
-{
-    uint32_t before = kmem_event_last(KMEM_RING_FAIL);
-    struct kmem_event e;
-
-    KT_TRUE(kmem_alloc(0, KM_NOSLEEP) == NULL);
-    KT_TRUE(kmem_zalloc(0, KM_NOSLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before);
-    KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 1);
-    e = last_event(KMEM_RING_FAIL);
-    KT_EQ(e.event_why, KMEM_WHY_ZERO);
-    KT_EQ(e.event_count, 0);
-    KT_EQ(e.event_task, 1);
-    KT_EQ(strcmp(e.event_name, "kmem_alloc"), 0);
-    KT_NE(e.event_caller, 0);
-    KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
-    KT_EQ(kmem_event_last(KMEM_RING_FAIL), before + 2);
 }
 
 /* ---- trace -------------------------------------------------------------- */

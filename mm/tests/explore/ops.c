@@ -326,12 +326,10 @@ static void release_unmapped(unsigned task, enum kind kind)
 
 /* ---- operations of seeds ------------------------------------------------ */
 
-/* The log and the rings of events, which other tasks write: the next entry may
- * be there by now. */
+/* The log, which other tasks write: the next entry may be there by now. */
 static void read_log(unsigned task, enum kind kind)
 {
     struct kmem_log_entry entry;
-    struct kmem_event event;
 
     for (uint32_t i = kmem_log_last() + 1, n = 3; i != 0 && n != 0; i--, n--)
         if (kmem_log_get(i, &entry)) {
@@ -339,10 +337,6 @@ static void read_log(unsigned task, enum kind kind)
             EXPLORE_TRUE(entry.log_trans.trans_task <= EXPLORE_TASKS);
             EXPLORE_TRUE(entry.log_cpu < EXPLORE_TASKS);
         }
-    for (unsigned ring = 0; ring < KMEM_RINGS; ring++)
-        for (unsigned i = 0; i < 2; i++)
-            if (kmem_event_get(ring, kmem_event_last(ring) + i, &event))
-                EXPLORE_TRUE(event.event_task <= EXPLORE_TASKS);
     hot_pair(task, kind);
 }
 

@@ -240,17 +240,15 @@ void lab_seconds(unsigned seconds)
         watchdog_start(seconds, hang);
 }
 
-/* Prints the waiting tasks and the last events. */
+/* Prints the waiting tasks. */
 static void show_waiters(void)
 {
     char ps[] = "ps";
     char ipc[] = "ipc";
-    char log[] = "log slab";
 
-    kprintf("the waiting tasks (ps, ipc), and the slabs' last events:\n");
+    kprintf("the waiting tasks (ps, ipc):\n");
     shell_execute(ps);
     shell_execute(ipc);
-    shell_execute(log);
 }
 
 void lab_expect_panic(const char *part)
