@@ -1,6 +1,6 @@
 /*
  * The kernel's functions for the heap's debugging modes
- * (mm/debug/platform.h): time, tasks, names of code, pages that fault, and the
+ * (mm/debug/debug.h): time, tasks, names of code, pages that fault, and the
  * memory that may hold pointers.
  */
 #include "drivers/debugcon.h"
@@ -15,8 +15,7 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/ipi.h"
 #include "kernel/x86/cpu.h"
-#include "mm/debug/leak.h"
-#include "mm/debug/platform.h"
+#include "mm/debug/debug.h"
 #include "mm/page_stat.h"
 
 /* Never 0, which means "not yet" to callers: before the clock's first

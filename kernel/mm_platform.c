@@ -12,7 +12,7 @@
 #include "kernel/vm/commit.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
-#include "mm/debug/platform.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem.h"
 #include "mm/kmem_stat.h"
 

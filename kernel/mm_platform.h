@@ -10,7 +10,7 @@
 
 typedef struct spinlock mm_lock_t;
 
-#define MM_DEBUG 1 /* mm/debug/platform.h: kernel/mm_debug.c */
+#define MM_DEBUG 1 /* mm/debug/debug.h: kernel/mm_debug.c */
 
 #ifdef CONFIG_DEBUG
 #define MM_CHECKS 1

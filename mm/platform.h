@@ -37,7 +37,7 @@
  * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  *
  * Locks are taken in ascending rank only; docs/locking.md says why. The
- * further needs of the debugging modes are in mm/debug/platform.h.
+ * further needs of the debugging modes are in mm/debug/debug.h.
  */
 #pragma once
 

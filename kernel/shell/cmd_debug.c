@@ -8,9 +8,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/shell.h"
-#include "mm/debug/audit.h"
+#include "mm/debug/debug.h"
 #include "mm/platform.h"
-#include "mm/debug/platform.h"
 
 #define LINE_WIDTH 80
 

@@ -9,8 +9,7 @@
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/debug/audit.h"
-#include "mm/debug/platform.h"
+#include "mm/debug/debug.h"
 
 #define ROWS         20 /* unless -n says otherwise */
 #define NAME_WIDTH   15

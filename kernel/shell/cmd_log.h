@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "mm/debug/audit.h"
+#include "mm/debug/debug.h"
 
 /* `history ADDR`. */
 int logcmd_history(const char *word);

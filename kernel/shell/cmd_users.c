@@ -15,7 +15,6 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/debug/leak.h"
 #include "mm/platform.h"
 
 #define GROUPS     128

@@ -13,7 +13,7 @@
 #include "kernel/task/handle.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/cpu.h"
-#include "mm/debug/leak.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
 #include "mm/kmem_stat.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -6,7 +6,6 @@
  * still kept if it has the wanted number. Nothing is recorded after an error,
  * so that the transactions before it are not overwritten.
  */
-#include "mm/debug/audit.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"

@@ -20,7 +20,6 @@
  * changed before, so that the damage can be examined.
  */
 #include "kernel/lib/string.h"
-#include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 

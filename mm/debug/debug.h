@@ -1,6 +1,8 @@
 /*
  * Debugging the heap (paper, section 6): which modes a cache is in, what the
- * allocator knows about a buffer, and which errors it found.
+ * allocator knows about a buffer, the transaction log, the error that it found,
+ * leaks; and what all this needs of the platform. For the shell and the kernel;
+ * mm/debug/ itself and its tests also include mm/debug/debug_impl.h.
  *
  * Modes belong to a cache. They are chosen at boot (kmem.debug=), or later for
  * a cache that has no allocated object. A cache that is in any mode but
@@ -13,6 +15,7 @@
 
 #include "mm/kmem.h"
 #include "mm/kmem_debug.h"
+#include "mm/platform.h"
 
 #define KMEM_FREED  0xdeadbeefu /* free memory */
 #define KMEM_UNINIT 0xbaddcafeu /* allocated memory, not yet written to */
@@ -111,6 +114,42 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg);
  * outside all buffers. */
 bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out);
 
+/* ---- the transaction log (6.1) ------------------------------------------- */
+
+enum kmem_op {
+    KMEM_OP_ALLOC,
+    KMEM_OP_FREE
+};
+
+struct kmem_log_entry {
+    uint32_t log_seq;  /* 1, 2, 3, …; 0: not used yet */
+    uint32_t log_prev; /* the previous one of this buffer, 0: none */
+    enum kmem_op log_op;
+    uint32_t log_cpu;             /* the processor that did it */
+    struct kmem_cache *log_cache; /* destroyed if its cache_number is not */
+    uint32_t log_number;          /* this one, which it was then */
+    const void *log_slab;
+    const void *log_buf;
+    size_t log_size; /* requested bytes */
+    struct kmem_transaction log_trans;
+};
+
+/* The newest number (0: empty) and how many are kept. */
+uint32_t kmem_log_last(void);
+uint32_t kmem_log_kept(void);
+
+/* Copies transaction number `seq`. False if it is not kept (any more). */
+bool kmem_log_get(uint32_t seq, struct kmem_log_entry *out);
+
+/* The entry in the log itself, for tools; NULL if it is not kept. */
+const struct kmem_log_entry *kmem_log_at(uint32_t seq);
+
+/* The name of the entry's cache; "?" if it was destroyed. */
+const char *kmem_log_name(const struct kmem_log_entry *entry);
+
+/* Nothing more is recorded: an error has happened. */
+extern bool kmem_log_stopped;
+
 /* ---- errors ------------------------------------------------------------- */
 
 /* The kinds, in illumos' words. */
@@ -167,3 +206,79 @@ const char *kmem_error_name(enum kmem_error kind);
 
 /* The sentence: "buffer modified after being freed". */
 const char *kmem_error_title(enum kmem_error kind);
+
+/* ---- leaks (6.7) --------------------------------------------------------- */
+
+/* The results of a scan. */
+struct kmem_leak_stat {
+    size_t stat_roots;   /* bytes of data, stacks and registers read */
+    size_t stat_buffers; /* allocated, of all caches */
+    size_t stat_reached;
+    size_t stat_suspects;
+    size_t stat_suspect_bytes;
+};
+
+/*
+ * Reads data, stacks, registers and every buffer that these lead to, and calls
+ * fn for each allocated buffer that no pointer leads to: a suspect, since a
+ * pointer may be stored in a form that the scan does not recognize. Interrupts
+ * are off meanwhile. Its marks take pages from buddy; false if there are none.
+ */
+bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out);
+
+/* Finds the pointers to the buffer at `buf`: calls fn with the address of each
+ * word whose value is an address in it, and the buffer that contains the word;
+ * NULL `in`: a root. */
+typedef bool kmem_ref_fn_t(uintptr_t at, const char *root,
+                           const struct kmem_buf_stat *in, void *arg);
+void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);
+
+/* ---- the platform -------------------------------------------------------- */
+
+/* What the modes need besides mm/platform.h, where MM_DEBUG is 1. */
+
+/* Microseconds since some fixed moment, as fine as the clock is. */
+uint64_t mm_clock_us(void);
+
+/* The current task, 0 if there is none; the name of a task, "" if it has
+ * ended. */
+uint32_t mm_task_id(void);
+const char *mm_task_name(uint32_t id);
+
+/* The number of the current processor: 0, 1, … */
+uint32_t mm_cpu_id(void);
+
+/* The callers of the allocator: return addresses outside of it, nearest first.
+ * Returns how many it stored. */
+unsigned mm_backtrace(uintptr_t *pc, unsigned max);
+
+/* Writes "function+0x1c" for an address to which a call returns, or a number
+ * where no symbol fits; returns text. */
+const char *mm_symbol(uintptr_t pc, char *text, size_t size);
+
+/* Maps a page of kernel memory, or unmaps it, so that an access faults; NULL:
+ * neither. False if the platform cannot unmap pages. */
+bool mm_page_map(void *page, bool present);
+
+/* Describes an address outside the heap ("the stack of task 3 (sh)"); true if
+ * it is on a stack. */
+bool mm_describe(const void *addr, char *text, size_t size);
+
+/* Between these two calls only the caller runs. They do not nest. */
+void mm_stop_others(void);
+void mm_resume_others(void);
+
+/* Calls fn with each range that may hold the only pointer to a buffer: data,
+ * the stacks in use, registers. */
+typedef void mm_root_t(const void *from, const void *end, const char *name);
+void mm_roots(mm_root_t *fn);
+
+/* Whether mm_roots has read the live part of this cache's objects: stacks. */
+bool mm_is_root(const struct kmem_cache *cp);
+
+/* A record for tools, one line of JSON. */
+void mm_event(const char *fmt, ...) PRINTF_LIKE(1, 2);
+
+/* The address that a word in an object of this cache stands for. The word
+ * itself, except in objects that name memory in another way. 0: none. */
+uintptr_t mm_pointer(const struct kmem_cache *cp, uintptr_t word);

@@ -6,7 +6,6 @@
 #pragma once
 
 #include "mm/debug/debug.h"
-#include "mm/debug/platform.h"
 #include "mm/kmem_walk.h"
 
 /* The bufctl of the debug layout (6.1), one for each buffer as long as its slab
@@ -25,6 +24,21 @@ struct kmem_bufctl_debug {
 /* The size asked for, if kmem_alloc had already chosen its fast path, which
  * does not pass it on, when the class was put into a mode. */
 #define KMEM_SIZE_UNKNOWN UINT32_MAX
+
+/* ---- audit.c: section 6.1 ----------------------------------------------- */
+
+/* Creates the log if there is none: 1/50 of memory, less if so much is not
+ * available. False if there is no memory. */
+bool kmem_log_create(void);
+
+/* Records a buffer's latest transaction, and its number in the bufctl. Does
+ * nothing while there is no log or it is stopped. The cache's lock may be
+ * held. */
+void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
+                    struct kmem_bufctl_debug *bdp);
+
+/* Fills in time, task and callers of a transaction that happens now. */
+void kmem_transaction(struct kmem_transaction *trans);
 
 /* ---- check.c: sections 6.2 to 6.4, 6.6 ---------------------------------- */
 

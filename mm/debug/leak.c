@@ -12,7 +12,6 @@
  * allocated, reached, read. page_refs of a slab's frames, unused otherwise,
  * says where its bits are.
  */
-#include "mm/debug/leak.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"

@@ -15,7 +15,6 @@
  */
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "mm/debug/audit.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/kmem_stat.h"
 #include "mm/page.h"

@@ -4,7 +4,7 @@
  *
  * Tests: mm/kmem_mag.c
  */
-#include "mm/debug/leak.h"
+#include "mm/debug/debug.h"
 #include "mm/tests/kmem_test.h"
 #include "tools/workshop/stress/watch.h"
 

@@ -8,8 +8,7 @@
 #pragma once
 
 #include "tools/workshop/stress/fail.h"
-#include "mm/debug/leak.h"
-#include "mm/debug/audit.h"
+#include "mm/debug/debug.h"
 #include "mm/tests/kmem_test.h"
 
 /* The modes with these letters. */

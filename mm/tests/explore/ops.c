@@ -9,7 +9,7 @@
  */
 #include "mm/tests/explore/ops.h"
 #include "mm/buddy_stat.h"
-#include "mm/debug/audit.h"
+#include "mm/debug/debug.h"
 
 #include <string.h>
 

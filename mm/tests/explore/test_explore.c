@@ -6,7 +6,7 @@
  */
 #include "mm/tests/explore/explore.h"
 #include "mm/buddy_impl.h"
-#include "mm/debug/audit.h"
+#include "mm/debug/debug.h"
 
 static struct kmem_cache *cp;
 static void *got[2];

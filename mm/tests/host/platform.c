@@ -7,8 +7,7 @@
 #include "tools/workshop/labs/missing.h"
 #include "tools/test/budget.h"
 #include "mm/buddy.h"
-#include "mm/debug/leak.h"
-#include "mm/debug/platform.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
 
 #include <execinfo.h>

@@ -6,7 +6,7 @@
 #include "mm/platform.h"
 #include "mm/buddy.h"
 #include "mm/tests/threads/threads.h"
-#include "mm/debug/platform.h"
+#include "mm/debug/debug.h"
 #include "tools/test/budget.h"
 
 #include <stdarg.h>
