@@ -8,7 +8,6 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/x86/paging.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/debug/debug.h"
 
 #define REFS 24 /* more are only counted */
 
@@ -63,6 +62,8 @@ static void print_ref(const struct ref *r)
         name = symbol_object(r->ref_at, &offset);
         kprintf("%s: %s+0x%lx\n", r->ref_root, name ? name : "?",
                 (unsigned long)offset);
+    } else if (strcmp(r->ref_root, "kmem_alloc") == 0) {
+        kprintf("pages of kmem_alloc\n");
     } else {
         kprintf("stack of %s\n", r->ref_root);
     }
@@ -73,7 +74,10 @@ void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
     refs.count = 0;
     refs.stack = (uintptr_t)__builtin_frame_address(0) - PAGE_SIZE;
     refs.stack_end = stack_end;
-    kmem_leak_refs((const void *)addr, keep, NULL);
+    if (!kmem_leak_refs((const void *)addr, keep, NULL)) {
+        kprintf("no memory for the search of pointers to it\n");
+        return;
+    }
     kprintf("%zu word%s to it%s\n", refs.count,
             refs.count == 1 ? " points" : "s point", refs.count ? ":" : "");
     for (size_t i = 0; i < MIN(refs.count, (size_t)REFS); i++)

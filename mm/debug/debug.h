@@ -226,12 +226,12 @@ struct kmem_leak_stat {
  */
 bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out);
 
-/* Finds the pointers to the buffer at `buf`: calls fn with the address of each
- * word whose value is an address in it, and the buffer that contains the word;
- * NULL `in`: a root. */
+/* Finds the pointers to the buffer at `buf` in such a scan: calls fn with the
+ * address of each word whose value is an address in it, and the buffer that
+ * contains the word; NULL `in`: a root. False if there are no pages. */
 typedef bool kmem_ref_fn_t(uintptr_t at, const char *root,
                            const struct kmem_buf_stat *in, void *arg);
-void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);
+bool kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg);
 
 /* ---- the platform -------------------------------------------------------- */
 

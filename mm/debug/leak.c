@@ -137,6 +137,13 @@ static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
 
 /* ---- reading ------------------------------------------------------------ */
 
+/* The buffer to which pointers are wanted (fn NULL: none). */
+static struct {
+    uintptr_t from, end;
+    kmem_ref_fn_t *fn;
+    void *arg;
+} wanted;
+
 static void reach(uintptr_t addr)
 {
     size_t i;
@@ -154,16 +161,29 @@ static uintptr_t pointer_in(const struct kmem_cache *cp, uintptr_t word)
     return cp == NULL ? word : mm_pointer(cp, word);
 }
 
-/* The last error has addresses that are no pointers of clients. */
+/* Records that have addresses which are no pointers of clients. */
 static bool is_note(uintptr_t at)
 {
-    return at - (uintptr_t)&kmem_last_error < sizeof(kmem_last_error);
+    return at - (uintptr_t)&kmem_last_error < sizeof(kmem_last_error) ||
+           at - (uintptr_t)&wanted < sizeof(wanted);
+}
+
+/* The word at `at`, of a root or (`root` NULL) of a buffer, points to `addr`. */
+static void compare(uintptr_t at, uintptr_t addr, const char *root)
+{
+    struct kmem_buf_stat in;
+
+    if (wanted.fn == NULL || addr < wanted.from || addr >= wanted.end ||
+        (root == NULL && !kmem_buf_stat((const void *)at, &in)))
+        return;
+    if (!wanted.fn(at, root, root == NULL ? &in : NULL, wanted.arg))
+        wanted.fn = NULL;
 }
 
 /* Reads every aligned word from `from` on, of an object of the cache (NULL: of
  * a root), except in unmapped pages. */
 static void read_words(const struct kmem_cache *cp, const void *from,
-                       const void *end)
+                       const void *end, const char *root)
 {
     uintptr_t p = ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
 
@@ -172,17 +192,20 @@ static void read_words(const struct kmem_cache *cp, const void *from,
 
         if (mm_readable((const void *)p))
             for (; p + sizeof(uintptr_t) <= stop; p += sizeof(uintptr_t))
-                if (!is_note(p))
-                    reach(pointer_in(cp, *(const uintptr_t *)p));
+                if (!is_note(p)) {
+                    uintptr_t addr = pointer_in(cp, *(const uintptr_t *)p);
+
+                    compare(p, addr, root);
+                    reach(addr);
+                }
         p = stop;
     }
 }
 
 static void read_root(const void *from, const void *end, const char *name)
 {
-    (void)name;
     scan.stat.stat_roots += (size_t)((const char *)end - (const char *)from);
-    read_words(NULL, from, end);
+    read_words(NULL, from, end, name);
 }
 
 /* Allocations of whole pages may point to buffers, so they are roots. */
@@ -196,19 +219,30 @@ static void read_large(void)
         }
 }
 
-static void read_buffers(struct slab_marks *m)
+/* Reads the buffers of a slab with mark `what` that have not been read. */
+static void read_marked(struct slab_marks *m, enum mark what)
 {
     struct kmem_cache *cp = m->marks_cache;
 
     for (size_t i = 0; i < cp->cache_slab_chunks; i++) {
         const char *buf = kmem_slab_chunk(m->marks_slab, i);
 
-        if (!marked(m, MARK_REACHED, i) || marked(m, MARK_READ, i))
+        if (!marked(m, what, i) || marked(m, MARK_READ, i))
             continue;
         mark(m, MARK_READ, i);
         if (!mm_is_root(cp))
-            read_words(cp, buf, buf + cp->cache_size);
+            read_words(cp, buf, buf + cp->cache_size, NULL);
     }
+}
+
+static void read_reached(struct slab_marks *m)
+{
+    read_marked(m, MARK_REACHED);
+}
+
+static void read_used(struct slab_marks *m)
+{
+    read_marked(m, MARK_USED);
 }
 
 static void each_slab(void (*fn)(struct slab_marks *m))
@@ -277,7 +311,7 @@ static void mark_all(void)
     read_large();
     do {
         scan.more = false;
-        each_slab(read_buffers);
+        each_slab(read_reached);
     } while (scan.more);
 }
 
@@ -295,6 +329,8 @@ static __attribute__((noinline)) bool run(void)
     memset(scan.memory, 0, scan.bytes);
     mark_all();
     each_slab(report_suspects);
+    if (wanted.fn != NULL) /* suspects point to it, too */
+        each_slab(read_used);
     buddy_free_run(p, pages);
     return true;
 }
@@ -320,58 +356,19 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
 
 /* ---- pointers to a buffer ----------------------------------------------- */
 
-static struct {
-    uintptr_t from, end; /* the buffer */
-    kmem_ref_fn_t *fn;
-    void *arg;
-} wanted;
-
-static bool is_wanted(uintptr_t addr)
+bool kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg)
 {
-    return addr >= wanted.from && addr < wanted.end;
-}
-
-static void look(const void *from, const void *end, const char *root,
-                 const struct kmem_buf_stat *in)
-{
-    const uintptr_t *p =
-        (const uintptr_t *)ROUND_UP((uintptr_t)from, sizeof(uintptr_t));
-
-    for (; (const void *)(p + 1) <= end; p++)
-        if (p != &wanted.from && mm_readable(p) &&
-            is_wanted(pointer_in(in == NULL ? NULL : in->stat_cache, *p)) &&
-            wanted.fn != NULL && !is_note((uintptr_t)p) &&
-            !wanted.fn((uintptr_t)p, root, in, wanted.arg))
-            wanted.fn = NULL;
-}
-
-static void look_root(const void *from, const void *end, const char *name)
-{
-    look(from, end, name, NULL);
-}
-
-static bool look_buffer(const struct kmem_buf_stat *b, void *arg)
-{
-    (void)arg;
-    if (b->stat_state == KMEM_BUF_USED && !mm_is_root(b->stat_cache))
-        look((const void *)b->stat_buf,
-             (const char *)b->stat_buf + b->stat_size, NULL, b);
-    return wanted.fn != NULL;
-}
-
-void kmem_leak_refs(const void *buf, kmem_ref_fn_t *fn, void *arg)
-{
+    struct kmem_leak_stat leaks;
     struct kmem_buf_stat stat;
+    bool done;
 
     if (!kmem_buf_stat(buf, &stat))
-        return;
+        return true;
     wanted.from = stat.stat_buf;
     wanted.end = stat.stat_buf + stat.stat_size;
     wanted.fn = fn;
     wanted.arg = arg;
-    mm_roots(look_root);
-    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
-         cp = kmem_cache_next(cp))
-        if (watched(cp))
-            kmem_buf_walk(cp, look_buffer, NULL);
+    done = kmem_leak_scan(NULL, NULL, &leaks);
+    wanted.fn = NULL;
+    return done;
 }
