@@ -35,11 +35,11 @@ def counts_in(kind, name="", at=0):
 
 
 def remembered():
-    """The addresses of the allocator's own records, which are not pointers to
+    """The addresses of the allocator's own record, which are not pointers to
     objects."""
-    for value in map(target.variable, ("kmem_last_error", "rings")):
-        start = int(value.address) & WORD_MASK
-        yield range(start, start + value.type.sizeof)
+    value = target.variable("kmem_last_error")
+    start = int(value.address) & WORD_MASK
+    yield range(start, start + value.type.sizeof)
 
 
 def places_of(address, cache):

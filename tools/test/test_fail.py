@@ -34,12 +34,6 @@ def test_fail_with_conditions(shell):
                   "kmem destroy spy; kmem destroy other")
 
 
-def test_log_keeps_failures(shell, audited):
-    shell.command("fail slab 1 -c spy; kmem alloc spy 1; fail off")
-    failed = records(shell, "log -j fail -c spy")[0]
-    assert (failed["why"], failed["task"]) == ("on purpose", 1)
-
-
 WRONG = ["fail slab no_such", "fail page 99999999999999", "fail slab 0x",
          "fail slab 0", "fail slab -r 0", "fail page 1 -c inode",
          "fail slab 1 -f no_such_function", "fail slab 1 -c no_such_cache",
