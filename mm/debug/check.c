@@ -72,7 +72,7 @@ const char *kmem_debug_damage(const struct kmem_cache *cp,
 
 /* NULL, or the damage to a buffer on a freelist (`free`) or in the hash
  * table: its state, redzone or poison; *at gets the first wrong byte, if it is
- * one of these. A buffer that is being checked or filled may be in any state. */
+ * one of these. While a buffer is checked or filled, it may be in any state. */
 const char *kmem_debug_verify(const struct kmem_cache *cp,
                               const struct kmem_bufctl *bcp, bool free,
                               const void **at)

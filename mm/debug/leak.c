@@ -168,7 +168,7 @@ static bool is_note(uintptr_t at)
            at - (uintptr_t)&wanted < sizeof(wanted);
 }
 
-/* The word at `at`, of a root or (`root` NULL) of a buffer, points to `addr`. */
+/* The word at `at`, of a root or (`root` NULL) of a buffer, is `addr`. */
 static void compare(uintptr_t at, uintptr_t addr, const char *root)
 {
     struct kmem_buf_stat in;

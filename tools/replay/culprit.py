@@ -1,7 +1,7 @@
 """`slab culprit`: from the report of a heap error back to the store that caused
 it, in a recorded run (`make record`, `make replay`).
 
-A watchpoint on kmem_log_stopped finds the report, which names a wrong byte. A
+A watchpoint on kmem_last_error finds the report, which names a wrong byte. A
 watchpoint on the byte and `reverse-continue` stop after each store to it, the
 latest first. The culprit is the first store that is not the allocator's own.
 Other errors watch another word: the state of a buffer that is freed twice, or
@@ -110,10 +110,10 @@ def to_report():
     """Goes to the latest report before this moment, or else the first after it,
     or else to a program's report."""
     def reports():
-        return int(target.variable("kmem_log_stopped"))
+        return int(target.variable("kmem_last_error")["error_kind"])
     reverse.go(reverse.start())
     backwards = reports() != 0
-    with reverse.stop_at("kmem_log_stopped", reverse.WATCH):
+    with reverse.stop_at("kmem_last_error.error_task", reverse.WATCH):
         found = reverse.back() if backwards else reverse.run_to_end()
     return Report() if found and reports() else program_report()
 

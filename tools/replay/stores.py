@@ -20,7 +20,8 @@ HELPERS = ("kernel/lib/", "kernel/x86/copy.asm", "kernel/vm/user.")
 
 # The allocator, that of programs, too, and the sanitizers' wrappers of its
 # functions.
-ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c", "user/lib/malloc.c",
+ALLOCATOR = ("mm/", "tools/workshop/sanitize/kasan_mm.c",
+             "tools/workshop/stress/watch.c", "user/lib/malloc.c",
              "user/lib/mm_", "user/lib/stdlib.c")
 
 STORES_MAX = 64  # stores to one place before giving up
