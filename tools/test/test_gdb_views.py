@@ -321,7 +321,7 @@ def test_break_at_an_error(stopped):
     text = stopped["continue # error"]
     assert re.search(r"^slab break error: modified, cache pipe, object 0x",
                      text, re.M), (text, stopped)
-    assert "last: buffer modified after being freed" in \
+    assert "stopped the machine: buffer modified after being freed\n" in \
         stopped["slate debug # panic"], stopped
     answer = [v for k, v in stopped.items() if "error_at" in k][0]
     assert answer.endswith(" = 25\n"), answer
