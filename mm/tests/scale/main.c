@@ -10,6 +10,9 @@
  * A line moves when a processor that does not have it accesses it, and another
  * one has it. The processors take turns, operation by operation: none ever
  * waits for a lock. Every run prints the same, as a line of JSON.
+ *
+ * How many lines the head of a structure is in depends on where it begins. So
+ * each figure is a mean over caches that follow each other in memory.
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
@@ -24,6 +27,7 @@
 
 #define CPUS   8
 #define FRAMES 16384 /* 64 MiB */
+#define CACHES 8
 #define EACH   2000u /* objects of a processor */
 #define WINDOW 64u   /* objects on their way from one to another */
 #define MOVES  100000u
@@ -32,8 +36,19 @@ char *scale_arena;
 
 static unsigned cpus;
 static unsigned cpu; /* that runs */
-static bool counting;
-static uint64_t atomics, moved, operations;
+
+enum phase {
+    ALLOC,
+    FREE,
+    PAIR,
+    STREAM,
+    PHASES
+};
+
+static struct figures {
+    uint64_t atomics, moved, operations;
+} figures[PHASES];
+static struct figures *counted; /* NULL: none are */
 
 /* ---- lines -------------------------------------------------------------- */
 
@@ -61,7 +76,8 @@ static void touch_line(uintptr_t number, bool writes)
     struct line *l = line_at(number);
     uint8_t mine = (uint8_t)(1u << cpu);
 
-    moved += counting && (l->line_cpus & mine) == 0 && l->line_cpus != 0;
+    if (counted != NULL && (l->line_cpus & mine) == 0 && l->line_cpus != 0)
+        counted->moved++;
     l->line_cpus = writes ? mine : l->line_cpus | mine;
 }
 
@@ -75,7 +91,8 @@ static void touch(const void *at, size_t size, bool writes)
 
 static void change(const void *at, size_t size)
 {
-    atomics += counting;
+    if (counted != NULL)
+        counted->atomics++;
     touch(at, size, true);
 }
 
@@ -185,23 +202,15 @@ static struct kmem_cache *cache;
 static size_t size = 60;
 static uint8_t *object[CPUS][EACH];
 
-static void begin(void)
+static void operation(void)
 {
-    atomics = moved = operations = 0;
-    counting = true;
-}
-
-static void end(const char *phase)
-{
-    counting = false;
-    printf(", \"%s\": {\"atomics\": %.4f, \"lines\": %.4f}", phase,
-           (double)atomics / (double)operations,
-           (double)moved / (double)operations);
+    if (counted != NULL)
+        counted->operations++;
 }
 
 static void *alloc(void)
 {
-    operations++;
+    operation();
     return kmem_cache_alloc(cache, KM_NOSLEEP);
 }
 
@@ -215,17 +224,17 @@ static void use_objects(void)
 
 static void phases(void)
 {
-    begin();
+    counted = &figures[ALLOC];
     for (unsigned i = 0; i < EACH; i++)
         for (cpu = 0; cpu < cpus; cpu++)
             object[cpu][i] = alloc();
-    end("alloc");
+    counted = NULL;
     use_objects();
-    begin();
+    counted = &figures[FREE];
     for (unsigned i = 0; i < EACH; i++)
-        for (cpu = 0; cpu < cpus; cpu++, operations++)
+        for (cpu = 0; cpu < cpus; cpu++, operation())
             kmem_cache_free(cache, object[cpu][i]);
-    end("free");
+    counted = NULL;
 }
 
 static void pairs(void)
@@ -257,16 +266,36 @@ static void stream(void)
 }
 
 /* A phase once to warm up, and once counted. */
-static void warm(const char *phase, void (*run)(void))
+static void warm(enum phase phase, void (*run)(void))
 {
     run();
-    begin();
+    counted = &figures[phase];
     run();
-    end(phase);
+    counted = NULL;
+}
+
+static void print_figures(void)
+{
+    static const char *const name[PHASES] = {[ALLOC] = "alloc",
+                                             [FREE] = "free",
+                                             [PAIR] = "pair",
+                                             [STREAM] = "stream"};
+
+    printf("{\"cpus\": %u, \"size\": %zu", cpus, size);
+    for (unsigned i = 0; i < PHASES; i++) {
+        const struct figures *f = &figures[i];
+
+        printf(", \"%s\": {\"atomics\": %.4f, \"lines\": %.4f}", name[i],
+               (double)f->atomics / (double)f->operations,
+               (double)f->moved / (double)f->operations);
+    }
+    printf("}\n");
 }
 
 int main(int argc, char **argv)
 {
+    struct kmem_cache *caches[CACHES];
+    char name[CACHES][8];
     const char *where;
     const char *why;
 
@@ -279,15 +308,23 @@ int main(int argc, char **argv)
     }
     start_pages();
     kmem_init();
-    cache = kmem_cache_create("scale", size, 0, NULL, NULL);
-    printf("{\"cpus\": %u, \"size\": %zu", cpus, size);
-    phases();
-    warm("pair", pairs);
-    warm("stream", stream);
-    printf("}\n");
+    for (unsigned i = 0; i < CACHES; i++) {
+        snprintf(name[i], sizeof(name[i]), "scale%u", i);
+        caches[i] = kmem_cache_create(name[i], size, 0, NULL, NULL);
+    }
+    for (unsigned i = 0; i < CACHES; i++) {
+        cache = caches[i];
+        phases();
+        warm(PAIR, pairs);
+        warm(STREAM, stream);
+    }
+    print_figures();
     cpu = 0;
     why = kmem_verify(&where);
     if (why != NULL)
         mm_panic("kmem_verify: %s: %s", why, where);
-    return kmem_cache_destroy(cache) == 0 ? 0 : 1;
+    for (unsigned i = 0; i < CACHES; i++)
+        if (kmem_cache_destroy(caches[i]) != 0)
+            mm_panic("a cache has objects");
+    return 0;
 }
