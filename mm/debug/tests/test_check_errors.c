@@ -302,28 +302,41 @@ static void long_ctor(void *obj, size_t size)
     ((uint8_t *)obj)[size] = 1;
 }
 
-/* The destructor's is found by the next allocation. */
-KTEST(kmem_debug, S51_constructors_and_destructors_may_not_overrun)
+/* A cache with patterns and redzones, whose objects these write beyond. */
+static struct kmem_cache *overrunning(kmem_ctor_t *ctor, kmem_dtor_t *dtor)
 {
-    for (int dtor = 0; dtor <= 1; dtor++) {
-        struct kmem_cache *cp = kmem_cache_create(
-            "t_debug", 40, 0, dtor ? NULL : long_ctor, dtor ? long_ctor : NULL);
-        void *obj;
+    struct kmem_cache *cp = kmem_cache_create("t_debug", 40, 0, ctor, dtor);
 
-        KT_REQUIRE(cp != NULL);
-        test_switch(cp, "PZ");
-        obj = kmem_cache_alloc(cp, KM_SLEEP);
-        if (dtor) {
-            TEST_NO_ERROR(kmem_cache_free(cp, obj));
-            TEST_ERROR(KMERR_REDZONE, kmem_cache_alloc(cp, KM_SLEEP));
-        } else {
-            TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
-        }
-        KT_TRUE(kmem_last_error.error_base == obj);
-        cp->cache_ctor = cp->cache_dtor = NULL;
-        test_accept_damage(cp, obj);
-        test_destroy(cp);
-    }
+    test_switch(cp, "PZ");
+    return cp;
+}
+
+static void end_overrunning(struct kmem_cache *cp, void *obj)
+{
+    KT_TRUE(kmem_last_error.error_base == obj);
+    cp->cache_ctor = cp->cache_dtor = NULL;
+    test_accept_damage(cp, obj);
+    test_destroy(cp);
+}
+
+KTEST(kmem_debug, S51_a_constructor_may_not_overrun)
+{
+    struct kmem_cache *cp = overrunning(long_ctor, NULL);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
+    end_overrunning(cp, obj);
+}
+
+/* It is found by the next allocation. */
+KTEST(kmem_debug, S51_a_destructor_may_not_overrun)
+{
+    struct kmem_cache *cp = overrunning(NULL, long_ctor);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+
+    TEST_NO_ERROR(kmem_cache_free(cp, obj));
+    TEST_ERROR(KMERR_REDZONE, kmem_cache_alloc(cp, KM_SLEEP));
+    end_overrunning(cp, obj);
 }
 
 /* ---- sizes -------------------------------------------------------------- */
