@@ -171,11 +171,12 @@ static bool is_note(uintptr_t at)
 /* The word at `at`, of a root or (`root` NULL) of a buffer, is `addr`. */
 static void compare(uintptr_t at, uintptr_t addr, const char *root)
 {
-    struct kmem_buf_stat in;
+    struct kmem_buf_stat in = {0};
 
-    if (wanted.fn == NULL || addr < wanted.from || addr >= wanted.end ||
-        (root == NULL && !kmem_buf_stat((const void *)at, &in)))
+    if (wanted.fn == NULL || addr < wanted.from || addr >= wanted.end)
         return;
+    if (root == NULL)
+        kmem_buf_stat((const void *)at, &in);
     if (!wanted.fn(at, root, root == NULL ? &in : NULL, wanted.arg))
         wanted.fn = NULL;
 }

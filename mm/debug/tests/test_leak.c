@@ -277,6 +277,7 @@ KTEST(kmem_debug, leaks_and_pointers_of_another_form)
     kmem_leak_refs(obj[1], count_refs, &refs);
     KT_EQ(refs, 1);
     kmem_leak_refs(obj[0], count_refs, &refs); /* in the root */
+    KT_EQ(scan(&stat), 0);                     /* which wants no pointers */
     KT_EQ(refs, 2);
     host_inverted_cache = NULL;
     host_root_from[0] = NULL;
@@ -323,6 +324,7 @@ static bool note_ref(uintptr_t at, const char *name,
     bool in_root = at >= (uintptr_t)root && at < (uintptr_t)(root + ROOTS);
 
     KT_EQ(name != NULL, in_root);
+    KT_TRUE(in == NULL || at - in->stat_buf < in->stat_size);
     KT_EQ(in == NULL, in_root);
     KT_TRUE(name == NULL || strcmp(name, "root") == 0);
     if (found < ARRAY_SIZE(ref_at))
@@ -357,7 +359,7 @@ KTEST(kmem_debug, words_that_point_to_a_buffer)
     kmem_leak_refs(obj[0], note_ref, &most);
     KT_EQ(found, 1);
     found = 0;
-    kmem_leak_refs(&found, note_ref, &most);
+    KT_TRUE(kmem_leak_refs(&found, note_ref, &most)); /* no buffer */
     KT_EQ(found, 0);
     kmem_last_error.error_buf = obj[0]; /* a record, no pointer of a client */
     host_root_from[0] = &kmem_last_error;
