@@ -14,7 +14,7 @@
 #include "kernel/lib/edit_distance.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define LINE_MAX 512
 

@@ -31,7 +31,7 @@
 #include "kernel/x86/protect.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
+#include "mm/segkmem.h"
 #include "mm/kmem.h"
 #include "mm/debug/debug.h"
 
@@ -70,7 +70,7 @@ static void print_pages(const char *before, size_t pages, const char *after)
 
 static void banner(unsigned processors, bool ticks)
 {
-    const struct page_totals *t = page_totals();
+    const struct page_totals *t = &page_totals;
     uint32_t protection = protect_on();
 
     print_pages("Slate: ", t->total_usable, " of memory, ");

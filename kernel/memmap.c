@@ -19,7 +19,7 @@
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
+#include "mm/segkmem.h"
 
 /* Bytes that must be left for the allocators after these tables: enough for a
  * prompt and a few commands. */
@@ -181,7 +181,12 @@ static void read_map(const struct multiboot_info *info)
     if (region_count == 0)
         halt("the boot loader's memory map is empty or broken");
     add_modules(info);
-    page_set_regions(regions, region_count);
+}
+
+const struct mem_region *memmap_regions(size_t *n)
+{
+    *n = region_count;
+    return regions;
 }
 
 void memmap_init(const struct multiboot_info *info)

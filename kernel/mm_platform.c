@@ -14,7 +14,7 @@
 #include "mm/buddy.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 uint64_t mm_clock_ms(void)
 {

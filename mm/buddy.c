@@ -269,6 +269,29 @@ void buddy_free_run(struct page *p, size_t pages)
     }
 }
 
+/* ---- counts ------------------------------------------------------------- */
+
+size_t buddy_count_free(void)
+{
+    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
+
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
+    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
+        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
+                 << k;
+    return pages;
+}
+
+size_t buddy_free_pages(void)
+{
+    size_t pages;
+
+    mm_lock(&buddy_zone.zone_lock);
+    pages = buddy_count_free();
+    mm_unlock(&buddy_zone.zone_lock);
+    return pages;
+}
+
 /* ---- starting ---------------------------------------------------------- */
 
 /* Makes the largest aligned blocks of the usable frames [first, end). */

@@ -107,10 +107,19 @@ void *kmem_alloc(size_t size, int flags);
 /* The same, filled with zeroes. */
 void *kmem_zalloc(size_t size, int flags);
 
+/* The size class that kmem_alloc(size) uses, or NULL above the last. */
+struct kmem_cache *kmem_size_class(size_t size);
+
 /* Frees memory of kmem_alloc; `size` must be the requested size. kmem_free of
  * (NULL, 0) does nothing. Another size puts the buffer into another class, or
  * panics above KMEM_MAXBUF; a debugging mode of the class reports it. */
 void kmem_free(void *buf, size_t size);
+
+enum kmem_kind {
+    KMEM_KIND_NAMED,    /* made by kmem_cache_create */
+    KMEM_KIND_CLASS,    /* a size class of kmem_alloc */
+    KMEM_KIND_INTERNAL, /* the allocator's own */
+};
 
 /* Errors, as POSIX numbers them; returned negative. */
 #define KMEM_EPERM  1
@@ -171,6 +180,36 @@ void kmem_update_poll(void);
 
 /* Milliseconds until kmem_update_poll will have something to do; 0: now. */
 uint32_t kmem_update_due(void);
+
+/* ---- magazines (section 7.2), where MM_MAGAZINES is 1 -------------------- */
+
+/* Whether the cache may have magazines; NULL: any cache, now and later. If not,
+ * all their objects are free in their slabs on return. No lock is held, and
+ * interrupts are enabled, or no other processor runs yet. */
+void kmem_mag_set(struct kmem_cache *cp, bool on);
+bool kmem_mag_all_off(void);
+
+/* ---- debugging modes (section 6) ---------------------------------------- */
+
+/* Modes are bits of cache_flags, in the order of these letters. */
+#define KMEM_DEBUG_LETTERS "FPZUTSG"
+#define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
+
+#define KMF_CHECK    0x0100u /* F: freed addresses, slabs and freelists (6.2) */
+#define KMF_POISON   0x0200u /* P: deadbeef, baddcafe (6.3) */
+#define KMF_REDZONE  0x0400u /* Z: redzones around each buffer (6.4) */
+#define KMF_AUDIT    0x0800u /* U: task, time and callers (6.1) */
+#define KMF_TRACE    0x1000u /* T: a line for each operation */
+#define KMF_UNMAP    0x2000u /* S: free slabs are unmapped at once (6.5) */
+#define KMF_FIREWALL 0x4000u /* G: each buffer has pages of its own (6.6) */
+
+/* Modes that need the debug layout, and modes that take pages away. */
+#define KMF_LAYOUT                                                             \
+    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
+     KMF_FIREWALL)
+#define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
+
+/* ---- looking ------------------------------------------------------------ */
 
 /* The cache called `name`, or NULL. Another task may destroy it at any time. */
 struct kmem_cache *kmem_cache_find(const char *name);

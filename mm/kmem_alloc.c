@@ -11,8 +11,6 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
-#include "mm/segkmem.h"
 
 static const uint16_t class_size[] = {
     8,    16,   24,   32,   40,   48,   56,   64,          80,   96,
@@ -24,11 +22,9 @@ static const uint16_t class_size[] = {
 /* class_of[(size - 1) / 8] serves `size`. Written once, by kmem_init. */
 static struct kmem_cache *class_of[KMEM_MAXBUF / KMEM_ALIGN_MIN];
 
-/* Allocations of more than the last class, oversize for short. */
-static struct {
-    mm_lock_t lock;
-    struct kmem_oversize_stat stat;
-} oversize = {.lock = MM_LOCK_INIT("kmem oversize", MM_RANK_CACHE)};
+struct kmem_oversize kmem_oversize = {
+    .oversize_lock = MM_LOCK_INIT("kmem oversize", MM_RANK_CACHE),
+};
 
 size_t kmem_class_max = KMEM_MAXBUF;
 
@@ -55,12 +51,12 @@ static void *oversize_alloc(size_t size, int flags)
     }
     for (size_t i = 0; buf != NULL && i < pages; i++)
         virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
-    mm_lock(&oversize.lock);
-    oversize.stat.stat_allocs += buf != NULL;
-    oversize.stat.stat_fails += buf == NULL;
-    oversize.stat.stat_pages += buf != NULL ? pages : 0;
+    mm_lock(&kmem_oversize.oversize_lock);
+    kmem_oversize.oversize_allocs += buf != NULL;
+    kmem_oversize.oversize_fails += buf == NULL;
+    kmem_oversize.oversize_pages += buf != NULL ? pages : 0;
     kmem_transfer_end();
-    mm_unlock(&oversize.lock);
+    mm_unlock(&kmem_oversize.oversize_lock);
     return buf;
 }
 
@@ -74,16 +70,37 @@ static __attribute__((noinline)) void *alloc_other(size_t size, int flags)
     return oversize_alloc(size, flags);
 }
 
+/* Panics, naming the buffer that is there, unless `buf` is an oversize buffer
+ * of `size` bytes. */
+static void check_oversize(const void *buf, size_t size)
+{
+    const struct page *p = virt_to_page(buf);
+
+    if (p == NULL || p->page_state != PAGE_OVERSIZE)
+        mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes: its "
+                 "page is %s",
+                 buf, size,
+                 p == NULL ? "not memory" : page_state_name(p->page_state));
+    while (p->page_bytes == 0 && p[-1].page_state == PAGE_OVERSIZE)
+        p--;
+    if (buf != page_to_virt(p))
+        mm_panic("kmem_free: %p, freed with %zu bytes, is inside %p of %zu",
+                 buf, size, page_to_virt(p), p->page_bytes);
+    if (size != p->page_bytes)
+        mm_panic("kmem_free: %p was allocated with %zu bytes, freed with %zu",
+                 buf, p->page_bytes, size);
+}
+
 static void oversize_free(void *buf, size_t size)
 {
-    kmem_oversize_check(buf, size);
+    check_oversize(buf, size);
     kmem_transfer_begin();
     kmem_freepages(buf, PAGES_FOR(size));
-    mm_lock(&oversize.lock);
-    oversize.stat.stat_frees++;
-    oversize.stat.stat_pages -= PAGES_FOR(size);
+    mm_lock(&kmem_oversize.oversize_lock);
+    kmem_oversize.oversize_frees++;
+    kmem_oversize.oversize_pages -= PAGES_FOR(size);
     kmem_transfer_end();
-    mm_unlock(&oversize.lock);
+    mm_unlock(&kmem_oversize.oversize_lock);
 }
 
 static __attribute__((noinline)) void free_other(void *buf, size_t size)
@@ -118,14 +135,6 @@ void *kmem_zalloc(size_t size, int flags)
     if (buf != NULL)
         memset(buf, 0, size);
     return buf;
-}
-
-void kmem_oversize_stat(struct kmem_oversize_stat *out)
-{
-    mm_lock(&oversize.lock);
-    *out = oversize.stat;
-    mm_unlock(&oversize.lock);
-    out->stat_inuse = (size_t)(out->stat_allocs - out->stat_frees);
 }
 
 struct kmem_cache *kmem_size_class(size_t size)

@@ -13,7 +13,6 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
 
 #if MM_MAGAZINES /* their front end, mm/kmem_mag.c, is before this one */
 #define kmem_cache_alloc kmem_slab_alloc
@@ -334,6 +333,46 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
     mm_unlock(&cp->cache_lock);
 }
 
+/* ---- the list of caches ------------------------------------------------- */
+
+/* The first cache whose number is larger. The list's lock is held; the list is
+ * in the order of the numbers. */
+struct kmem_cache *kmem_list_after(uint32_t number)
+{
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (cp->cache_number > number)
+            return cp;
+    }
+    return NULL;
+}
+
+/* The cache of this name, or, if that is NULL, at this address, which may be
+ * any. The list's lock is held. */
+struct kmem_cache *kmem_list_find(const char *name, const void *handle)
+{
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0)
+            return cp;
+    }
+    return NULL;
+}
+
+struct kmem_cache *kmem_cache_find(const char *name)
+{
+    struct kmem_cache *cp;
+
+    mm_lock(&kmem_list_lock);
+    cp = kmem_list_find(name, NULL);
+    mm_unlock(&kmem_list_lock);
+    return cp;
+}
+
 /* ---- creation (2.3) ----------------------------------------------------- */
 
 /* NULL, or the error in the arguments of kmem_cache_create. */
@@ -509,6 +548,26 @@ static bool let_holder_end(struct kmem_cache *cp)
     return (MM_DEBUG && kmem_unmapped_release(cp) != 0) || mm_wait_for_task();
 }
 
+/* Prints why kmem_cache_destroy refuses, and the first objects that are
+ * allocated. */
+static void report_refusal(struct kmem_cache *cp, int error)
+{
+    if (error == -KMEM_EINVAL)
+        mm_print("kmem_cache_destroy: %p is not a cache\n", (void *)cp);
+    else if (error == -KMEM_EPERM)
+        mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
+                 cp->cache_name);
+    else if (error == -KMEM_EAGAIN)
+        mm_print("kmem_cache_destroy: %s: its caller grows or reaps it\n",
+                 cp->cache_name);
+    else
+        mm_print("kmem_cache_destroy: %s: refused, %u object%s allocated\n",
+                 cp->cache_name, (unsigned)kmem_inuse(cp),
+                 kmem_inuse(cp) == 1 ? " is" : "s are");
+    if (MM_DEBUG && error == -KMEM_EBUSY)
+        kmem_report_live(cp);
+}
+
 int kmem_cache_destroy(struct kmem_cache *cp)
 {
     struct kmem_slab *sp;
@@ -530,7 +589,7 @@ int kmem_cache_destroy(struct kmem_cache *cp)
 out:
     kmem_transfer_end();
     if (error != 0)
-        kmem_report_refusal(cp, error);
+        report_refusal(cp, error);
     return error;
 }
 

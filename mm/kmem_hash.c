@@ -12,7 +12,6 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
-#include "mm/segkmem.h"
 
 /* Pages that the table takes; 0: it is an object of kmem_hash_cache. */
 size_t kmem_hash_pages(size_t buckets)

@@ -33,6 +33,7 @@
 #include "mm/kmem.h"
 #include "mm/kmem_mag.h"
 #include "mm/platform.h"
+#include "mm/segkmem.h"
 
 #ifndef KMEM_LARGE_MIN                 /* a test may have larger pointers */
 #define KMEM_LARGE_MIN (PAGE_SIZE / 8) /* chunks of this size are large */
@@ -46,7 +47,7 @@
 #define KMF_HASH      1u      /* large objects */
 #define KMF_DESTROYED 2u      /* any use of the handle is an error */
 #define KMF_WATCH     4u      /* a test watches each operation */
-#define KMF_MODES     0x7f00u /* debugging modes: mm/kmem_debug.h */
+#define KMF_MODES     0x7f00u /* debugging modes: mm/kmem.h */
 #define KMF_DEBUG     (MM_DEBUG * (KMF_WATCH | KMF_MODES))
 #define KMF_ANY       0x7fffu
 
@@ -161,4 +162,194 @@ static inline void *kmem_slab_chunk(const struct kmem_slab *sp, size_t i)
            i * sp->slab_cache->cache_chunk;
 }
 
-#include "mm/kmem_calls.h"
+/* Allocated objects of a cache. */
+static inline uint32_t kmem_inuse(const struct kmem_cache *cp)
+{
+    return cp->cache_allocs - cp->cache_frees;
+}
+
+/* How far the allocator is initialized: the caches that can be created. */
+enum kmem_state {
+    KMEM_DOWN,    /* nothing */
+    KMEM_PARTIAL, /* caches of small objects */
+    KMEM_LARGE,   /* caches of any objects */
+    KMEM_UP,      /* and kmem_alloc */
+};
+
+extern enum kmem_state kmem_state;
+extern mm_lock_t kmem_list_lock; /* MM_RANK_CACHE_LIST: guards kmem_caches */
+extern struct list kmem_caches;  /* in creation order */
+
+/* The allocator's own caches: it is its own first client. */
+extern struct kmem_cache kmem_cache_cache;
+extern struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
+
+/* The flags, without the lock. Those that say what the layout is stay while the
+ * cache is held or has an allocated object. */
+#define KMEM_FLAGS(cp) MM_UNLOCKED((cp)->cache_flags)
+
+/*
+ * The functions that files of the slab allocator call in each other, by file.
+ * Each is described where it is defined.
+ */
+
+/* ---- kmem_cache.c: sections 2.3, 3.1, 3.3 ------------------------------- */
+
+struct kmem_bufctl *kmem_slab_take(struct kmem_cache *cp);
+void kmem_slab_give(struct kmem_cache *cp, struct kmem_slab *sp,
+                    struct kmem_bufctl *bcp);
+void kmem_slab_to_front(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_to_tail(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_ws_take(struct kmem_cache *cp);
+struct kmem_bufctl **kmem_hash_bucket(const struct kmem_cache *cp,
+                                      const void *buf);
+void kmem_hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp);
+struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp, const void *buf);
+bool kmem_give(struct kmem_cache *cp, void *buf);
+struct kmem_cache *kmem_list_find(const char *name, const void *handle);
+struct kmem_cache *kmem_list_after(uint32_t number);
+bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
+void kmem_out_of_memory(const char *name, size_t size);
+void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
+                      size_t align, kmem_ctor_t *ctor, kmem_dtor_t *dtor,
+                      const struct kmem_supplier *supplier);
+struct kmem_cache *kmem_must_create(const char *name, size_t size);
+void kmem_init_caches(void);
+
+/* ---- kmem_mag.c: section 7.2, where MM_MAGAZINES is 1 -------------------- */
+
+/* kmem_cache_alloc and kmem_cache_free are there then; those of
+ * mm/kmem_cache.c, which use the slabs, have these names. */
+void *kmem_slab_alloc(struct kmem_cache *cp, int flags);
+void kmem_slab_free(struct kmem_cache *cp, void *buf);
+uint32_t kmem_take_some(struct kmem_cache *cp, void **to, uint32_t n);
+
+extern uint32_t kmem_mag_enough, kmem_mag_most;
+
+/* What a processor has of a cache while it has nothing: no rounds and no room,
+ * so that every operation looks further. */
+extern struct kmem_cpu_cache kmem_cpu_none;
+
+#if MM_MAGAZINES
+/* What a processor has of the cache. If it is another one, that goes on, but as
+ * long as cache_lock is held it gives nothing back. */
+static inline const struct kmem_cpu_cache *
+kmem_cpu_cache(const struct kmem_cache *cp, size_t cpu)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    return MM_UNLOCKED(cp->cache_cpu[cpu]);
+}
+#endif
+
+void kmem_mag_init(void);
+void kmem_mag_setup(struct kmem_cache *cp);
+void kmem_mag_decide(struct kmem_cache *cp);
+void kmem_mag_decide_all(void);
+void kmem_mag_disable(struct kmem_cache *cp);
+void kmem_mag_enable(struct kmem_cache *cp);
+void kmem_mag_disable_all(void);
+void kmem_mag_enable_all(void);
+uint32_t kmem_mag_capacity(const struct kmem_cache *cp);
+void kmem_mag_update(struct kmem_cache *cp);
+void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
+void kmem_mag_empty(struct kmem_cache *cp);
+void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
+                    uint32_t *frees);
+void kmem_mag_fold(struct kmem_cache *cp);
+bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf);
+const char *kmem_mag_verify(const struct kmem_cache *cp);
+
+/* ---- kmem_slab.c: sections 3.2, 4.3 ------------------------------------- */
+
+bool kmem_is_large(size_t size, size_t align, bool constructed);
+size_t kmem_large_pages(size_t colour_min, size_t chunk);
+void kmem_geometry(struct kmem_cache *cp);
+bool kmem_cache_grow(struct kmem_cache *cp);
+struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp);
+bool kmem_per_alloc(const struct kmem_cache *cp);
+struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour);
+void kmem_slab_destroy(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_slab_free_data(struct kmem_slab *sp);
+void kmem_slab_free_pages(struct kmem_cache *cp, void *base);
+
+/* ---- kmem_hash.c: section 3.2.3 ----------------------------------------- */
+
+struct kmem_bufctl **kmem_hash_table(struct kmem_cache *cp, size_t buckets);
+void kmem_hash_table_free(struct kmem_bufctl **table, size_t buckets);
+void kmem_hash_install(struct kmem_cache *cp, struct kmem_bufctl **table);
+void kmem_hash_rescale(struct kmem_cache *cp);
+size_t kmem_hash_want(size_t buckets, size_t buffers);
+size_t kmem_hash_pages(size_t buckets);
+
+/* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
+
+/* The largest size for which kmem_alloc takes its fast path: KMEM_MAXBUF, or 0
+ * while a class is in a mode that needs the requested size: all but T. */
+extern size_t kmem_class_max;
+
+/* Allocations of more than the last class, oversize for short. */
+extern struct kmem_oversize {
+    mm_lock_t oversize_lock; /* guards the others */
+    size_t oversize_pages;   /* allocated now */
+    uint64_t oversize_allocs;
+    uint64_t oversize_frees;
+    uint64_t oversize_fails;
+} kmem_oversize;
+
+/* ---- kmem_reap.c: section 3.4 ------------------------------------------- */
+
+/* While a cache is held it cannot be destroyed, and its layout cannot begin to
+ * change. After kmem_holds has returned 0, no holder accesses it any more. */
+#define kmem_hold(cp)                                                          \
+    __atomic_fetch_add(&(cp)->cache_holds, 1, __ATOMIC_ACQ_REL)
+#define kmem_release(cp)                                                       \
+    __atomic_fetch_sub(&(cp)->cache_holds, 1, __ATOMIC_ACQ_REL)
+#define kmem_holds(cp) __atomic_load_n(&(cp)->cache_holds, __ATOMIC_ACQUIRE)
+
+extern uint32_t kmem_updates; /* working-set updates until now */
+
+static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
+{
+    return list_entry(sp->slab_link.prev, struct kmem_slab, slab_link);
+}
+
+struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode m);
+/* How many slabs a reap may take now. With cache_lock held. */
+uint32_t kmem_reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode);
+void kmem_reap_init(void);
+void kmem_count(const struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees);
+void kmem_count_fold(struct kmem_cache *cp);
+
+/* ---- mm/debug/: section 6, where MM_DEBUG is 1 -------------------------- */
+
+/* check.c: allocation and free in a debugging mode. */
+void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
+void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp);
+void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp);
+const char *kmem_debug_verify(const struct kmem_cache *cp,
+                              const struct kmem_bufctl *bcp, bool free,
+                              const void **at);
+
+/* modes.c: what the modes mean for a cache. */
+extern struct kmem_cache *kmem_bufctl_debug_cache; /* bufctls of the layout */
+
+void kmem_debug_init_caches(void);
+void kmem_debug_init(void);
+bool kmem_debug_geometry(struct kmem_cache *cp);
+uint32_t kmem_debug_flags(const struct kmem_cache *cp);
+void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
+void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
+
+/* unmap.c: pages that mode S keeps unmapped, so that a late access faults; and freeing
+ * those of one cache, NULL: of all. Returns their number. */
+size_t kmem_unmapped_pages(void);
+size_t kmem_unmapped_release(const struct kmem_cache *cp);
+
+/* handles.c: takes the structure of a destroyed cache; returns the one to free. */
+struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
+
+/* report.c: prints the first allocated objects, and the number of the
+ * others. */
+void kmem_report_live(struct kmem_cache *cp);

@@ -21,8 +21,6 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
-#include "mm/kmem_walk.h"
 
 #if MM_MAGAZINES
 
@@ -31,9 +29,7 @@ uint32_t kmem_mag_most = KMEM_ROUNDS; /* rounds of a magazine */
 
 static struct kmem_cache *magazine_cache; /* of kmem_cpu_cache, too */
 
-/* What a processor has of a cache while it has nothing: no rounds and no room,
- * so that every operation looks further. */
-static struct kmem_cpu_cache none;
+struct kmem_cpu_cache kmem_cpu_none;
 
 static uint32_t all_disabled; /* changes by atomic instructions */
 static bool all_off;          /* likewise: kmem_mag_set */
@@ -143,7 +139,7 @@ static bool replace(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
 {
     if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == full)
         exchange(cc);
-    else if (cc != &none && MM_UNLOCKED(cp->cache_rounds) != 0 &&
+    else if (cc != &kmem_cpu_none && MM_UNLOCKED(cp->cache_rounds) != 0 &&
              (full ||
               MM_UNLOCKED(cp->cache_depot[KMEM_EMPTY].depot_list) != NULL))
         visit(cp, cc, full);
@@ -166,14 +162,14 @@ static void give_back(void *cache)
     struct kmem_cache *cp = cache;
     struct kmem_cpu_cache *cc = here(cp);
 
-    if (cc == &none)
+    if (cc == &kmem_cpu_none)
         return;
     mm_lock(&cp->cache_lock);
     unload(cp, cc->cc_loaded, cc->cc_rounds);
     unload(cp, cc->cc_previous, cc->cc_previous_rounds);
     cp->cache_mag_allocs += cc->cc_allocs;
     cp->cache_mag_frees += cc->cc_frees;
-    cp->cache_cpu[mm_cpu_number()] = &none;
+    cp->cache_cpu[mm_cpu_number()] = &kmem_cpu_none;
     depot_put(cp, KMEM_EMPTY, cc);
     mm_unlock(&cp->cache_lock);
 }
@@ -194,7 +190,7 @@ static void line_use(struct kmem_cache *cp, void *line)
 {
     struct kmem_cpu_cache *cc = here(cp);
 
-    if (cc == &none) {
+    if (cc == &kmem_cpu_none) {
         cc = memset(line, 0, sizeof(*cc));
         __atomic_store_n(&cp->cache_cpu[mm_cpu_number()], cc, __ATOMIC_RELEASE);
         return;
@@ -308,7 +304,7 @@ void kmem_mag_update(struct kmem_cache *cp)
 }
 
 /* The rounds of a full magazine: at most 8 KiB, but always one. */
-static uint32_t capacity(const struct kmem_cache *cp)
+uint32_t kmem_mag_capacity(const struct kmem_cache *cp)
 {
     uint32_t n = cp->cache_chunk <= 256    ? KMEM_ROUNDS
                  : cp->cache_chunk <= 1024 ? 7
@@ -346,7 +342,7 @@ static struct kmem_magazine *reap_one(struct kmem_cache *cp,
     slabs = cp->cache_free_slabs;
     m = depot_reap(cp, true, mode);
     if (m != NULL)
-        drain(cp, m, capacity(cp));
+        drain(cp, m, kmem_mag_capacity(cp));
     else
         m = depot_reap(cp, false, mode);
     cp->cache_ws_min += cp->cache_free_slabs - slabs;
@@ -358,7 +354,7 @@ static struct kmem_magazine *reap_one(struct kmem_cache *cp,
 static bool has_cpu_caches(const struct kmem_cache *cp)
 {
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        if (MM_UNLOCKED(cp->cache_cpu[i]) != &none)
+        if (MM_UNLOCKED(cp->cache_cpu[i]) != &kmem_cpu_none)
             return true;
     return false;
 }
@@ -407,7 +403,7 @@ static void decide(struct kmem_cache *cp, int disabled)
          !cp->cache_mag_off && !MM_UNLOCKED(all_off) &&
          cp->cache_kind != KMEM_KIND_INTERNAL &&
          (cp->cache_flags & KMF_DEBUG) == 0;
-    cp->cache_rounds = on ? capacity(cp) : 0;
+    cp->cache_rounds = on ? kmem_mag_capacity(cp) : 0;
     mm_unlock(&cp->cache_lock);
     if (!on)
         kmem_mag_reap(cp, KMEM_REAP_ALL);
@@ -489,7 +485,7 @@ void kmem_mag_set(struct kmem_cache *cp, bool on)
 void kmem_mag_setup(struct kmem_cache *cp)
 {
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        cp->cache_cpu[i] = &none;
+        cp->cache_cpu[i] = &kmem_cpu_none;
 }
 
 /* While new caches are the allocator's own. */
@@ -503,15 +499,7 @@ void kmem_mag_init(void)
         mm_panic("kmem_init: no memory for kmem_magazine");
 }
 
-/* ---- counts and checks -------------------------------------------------- */
-
-/* What another processor has of the cache. It goes on, but as long as the lock
- * is held it gives nothing back. */
-static const struct kmem_cpu_cache *there(const struct kmem_cache *cp, size_t i)
-{
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    return MM_UNLOCKED(cp->cache_cpu[i]);
-}
+/* ---- counts ------------------------------------------------------------- */
 
 /* Allocations and frees that magazines have served, modulo 2^32. While other
  * processors go on, the frees are counted first, so that they are not more. */
@@ -521,9 +509,9 @@ static void served(const struct kmem_cache *cp, uint32_t *allocs,
     *frees = cp->cache_mag_frees;
     *allocs = cp->cache_mag_allocs;
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *frees += MM_UNLOCKED(there(cp, i)->cc_frees);
+        *frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *allocs += MM_UNLOCKED(there(cp, i)->cc_allocs);
+        *allocs += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
 }
 
 /* Those of clients. */
@@ -543,75 +531,6 @@ void kmem_mag_fold(struct kmem_cache *cp)
     served(cp, &allocs, &frees);
     cp->cache_served_total += allocs + frees - cp->cache_served_seen;
     cp->cache_served_seen = allocs + frees;
-}
-
-static bool holds(const struct kmem_magazine *m, uint32_t rounds,
-                  const void *buf)
-{
-    for (uint32_t i = 0; m != NULL && i < MIN(rounds, KMEM_ROUNDS + 0u); i++)
-        if (MM_UNLOCKED(m->mag_round[i]) == buf)
-            return true;
-    return false;
-}
-
-/* Whether an allocated object of the slabs is a round. Exact only if the other
- * processors do not use the cache meanwhile. */
-bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf)
-{
-    const struct kmem_magazine *m = cp->cache_depot[KMEM_FULL].depot_list;
-
-    for (size_t i = 0; i < MM_CPUS_MAX; i++) {
-        const struct kmem_cpu_cache *cc = there(cp, i);
-
-        if (holds(MM_UNLOCKED(cc->cc_loaded), MM_UNLOCKED(cc->cc_rounds),
-                  buf) ||
-            holds(MM_UNLOCKED(cc->cc_previous),
-                  MM_UNLOCKED(cc->cc_previous_rounds), buf))
-            return true;
-    }
-    for (; m != NULL; m = m->mag_next)
-        if (holds(m, capacity(cp), buf))
-            return true;
-    return false;
-}
-
-static struct kmem_depot_stat depot_stat(const struct kmem_depot *d)
-{
-    return (struct kmem_depot_stat){d->depot_total, d->depot_min,
-                                    d->depot_limit};
-}
-
-void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out)
-{
-    *out = (struct kmem_mag_stat){0};
-    mm_lock(&cp->cache_lock);
-    kmem_mag_fold(cp);
-    out->stat_rounds = cp->cache_rounds;
-    out->stat_served = cp->cache_served_total;
-    for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        out->stat_cpus += there(cp, i) != &none;
-    out->stat_full = depot_stat(&cp->cache_depot[KMEM_FULL]);
-    out->stat_empty = depot_stat(&cp->cache_depot[KMEM_EMPTY]);
-    mm_unlock(&cp->cache_lock);
-}
-
-/* NULL, or what is wrong with the depot. */
-const char *kmem_mag_verify(const struct kmem_cache *cp)
-{
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    for (unsigned i = 0; i < KMEM_DEPOTS; i++) {
-        const struct kmem_depot *d = &cp->cache_depot[i];
-        const struct kmem_magazine *m = d->depot_list;
-        uint32_t n = 0;
-
-        for (; m != NULL && n <= d->depot_total; m = m->mag_next)
-            n++;
-        if (n != d->depot_total)
-            return "the depot has another number of magazines than it counts";
-        if (d->depot_min > n)
-            return "working set of the depot: m exceeds T";
-    }
-    return NULL;
 }
 
 #endif

@@ -16,7 +16,6 @@
  */
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
 
 uint32_t kmem_ws_interval = KMEM_WS_DEFAULT_MS;
 uint32_t kmem_updates;
@@ -160,6 +159,32 @@ void kmem_reap_init(void)
 {
     last_update_ms = (uint32_t)mm_clock_ms();
     buddy_set_pressure(pressure);
+}
+
+/* Operations of clients, modulo 2^32. */
+void kmem_count(const struct kmem_cache *cp, uint32_t *allocs,
+                uint32_t *frees)
+{
+    *allocs = cp->cache_allocs;
+    *frees = cp->cache_frees;
+    if (MM_MAGAZINES)
+        kmem_mag_count(cp, allocs, frees);
+}
+
+/* Brings the 64-bit counts up to date. Often enough: an update comes every
+ * working-set interval, and 2^32 operations take longer. */
+void kmem_count_fold(struct kmem_cache *cp)
+{
+    uint32_t allocs, frees;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    kmem_count(cp, &allocs, &frees);
+    cp->cache_allocs_total += allocs - cp->cache_allocs_seen;
+    cp->cache_allocs_seen = allocs;
+    cp->cache_frees_total += frees - cp->cache_frees_seen;
+    cp->cache_frees_seen = frees;
+    if (MM_MAGAZINES)
+        kmem_mag_fold(cp);
 }
 
 void kmem_update(void)

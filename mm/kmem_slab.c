@@ -6,7 +6,6 @@
  * destroyed. Between the two only the front end uses it.
  */
 #include "mm/kmem_impl.h"
-#include "mm/segkmem.h"
 
 /* ---- geometry (3.2, 4.3) ------------------------------------------------ */
 

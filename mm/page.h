@@ -66,6 +66,17 @@ struct mem_region {
 extern struct page *page_array;
 extern size_t page_count;
 
+/* The frames as page_init found them. */
+struct page_totals {
+    size_t total_frames;   /* entries in the array */
+    size_t total_usable;   /* frames that the memory map calls RAM */
+    size_t total_reserved; /* holes and reserved frames below the limit */
+    size_t total_kernel;   /* frames of the image, page tables and array */
+    uint64_t total_unused; /* bytes of RAM above the direct map */
+};
+
+extern struct page_totals page_totals;
+
 /* Bytes of page array needed for memory up to frame number `frames`: one
  * entry each, and as many reserved ones as complete the last largest block. */
 size_t page_array_bytes(size_t frames);

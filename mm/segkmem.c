@@ -8,12 +8,37 @@
  */
 #include "mm/segkmem.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
 
 static struct {
     mm_lock_t lock;
     struct segkmem_stat stat;
 } segkmem = {.lock = MM_LOCK_INIT("segkmem", MM_RANK_SEGKMEM)};
+
+uint32_t kmem_transfers, kmem_transfers_begun;
+
+void kmem_transfer_begin(void)
+{
+    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&kmem_transfers_begun, 1, __ATOMIC_SEQ_CST);
+}
+
+void kmem_transfer_end(void)
+{
+    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
+}
+
+const char *page_state_name(enum page_state state)
+{
+    static const char *const names[PAGE_STATES] = {
+        [PAGE_RESERVED] = "reserved", [PAGE_KERNEL] = "kernel",
+        [PAGE_TAIL] = "tail",         [PAGE_FREE] = "free",
+        [PAGE_ALLOC] = "allocated",   [PAGE_SLAB] = "slab",
+        [PAGE_HASH] = "hash",         [PAGE_OVERSIZE] = "oversize",
+        [PAGE_UNMAPPED] = "unmapped", [PAGE_USER] = "user",
+    };
+
+    return state < PAGE_STATES ? names[state] : "?";
+}
 
 /* Adds a number of pages, which may be negative, to the count of a use. */
 static void count(enum page_state use, ptrdiff_t pages)

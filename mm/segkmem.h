@@ -30,3 +30,17 @@ void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner);
 void kmem_freepages(void *addr, size_t pages);
 
 void segkmem_stat(struct segkmem_stat *out);
+
+/*
+ * Between these two a task moves pages from segkmem to a cache or back, or has
+ * not counted them yet: what the caches have need not add up to what segkmem
+ * has given them. How many tasks are there now, and how many have been.
+ */
+void kmem_transfer_begin(void);
+void kmem_transfer_end(void);
+
+extern uint32_t kmem_transfers;
+extern uint32_t kmem_transfers_begun;
+
+/* The name of a use, for pictures and messages. */
+const char *page_state_name(enum page_state state);

@@ -21,8 +21,8 @@
 #include "kernel/vm/space.h"
 #include "kernel/vm/user.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
-#include "mm/buddy_stat.h"
+#include "mm/segkmem.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/segkmem.h"
 
 #define ROOT        1u   /* inode number; the files follow */
@@ -131,7 +131,7 @@ static void meminfo_row(struct text **t, const char *name, size_t pages)
 
 static void write_meminfo(struct text **t)
 {
-    const struct page_totals *totals = page_totals();
+    const struct page_totals *totals = &page_totals;
     struct commit_stat commit;
     struct segkmem_stat st;
 

@@ -20,7 +20,7 @@
 #pragma once
 
 #include "kernel/shell/shell.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define HEAP_CELL     24  /* bytes of a formatted number, NUL included */
 #define HEAP_MAP_BITS 512 /* no slab has more chunks: 8 bytes in a page */

@@ -7,8 +7,8 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
-#include "mm/buddy_stat.h"
+#include "mm/segkmem.h"
+#include "mm/inspect/buddy_stat.h"
 
 #define KIB_PER_PAGE (PAGE_SIZE / 1024)
 
@@ -229,9 +229,9 @@ static void print_legend(void)
         kprintf("! buddy counts %zu free pages\n", buddy_free_pages());
     kprintf("lower case: a cell of mixed frames; the letter is the commonest "
             "not free\n");
-    if (page_totals()->total_unused)
+    if (page_totals.total_unused)
         kprintf("%llu MiB of RAM are above the direct map, unused\n",
-                (page_totals()->total_unused >> 20));
+                (page_totals.total_unused >> 20));
 }
 
 /* Blocks of one kind, one after the other. */
@@ -312,7 +312,7 @@ static void json_pages(void)
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         kprintf(",\"%s\":%zu", page_state_name(s), count[s]);
     kprintf(",\"buddy_free\":%zu,\"unused_bytes\":%llu}\n", buddy_free_pages(),
-            page_totals()->total_unused);
+            page_totals.total_unused);
 }
 
 /* ---- pages ADDR --------------------------------------------------------- */

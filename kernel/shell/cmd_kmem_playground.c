@@ -16,7 +16,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/debug/debug_impl.h"
 
 #define RESERVE      8  /* 1/8 of memory stays free */

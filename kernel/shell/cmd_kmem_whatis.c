@@ -11,7 +11,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/page_stat.h"
+#include "mm/segkmem.h"
 
 #define LINK_BYTES 4 /* the free list's link in a free small buffer */
 

@@ -14,8 +14,8 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
-#include "mm/page_stat.h"
-#include "mm/buddy_stat.h"
+#include "mm/segkmem.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/segkmem.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
@@ -216,8 +216,8 @@ static int cmd_meminfo(char **argv)
     struct meminfo m;
 
     (void)argv;
-    m.info_regions = page_regions(&m.info_count);
-    m.info_totals = page_totals();
+    m.info_regions = memmap_regions(&m.info_count);
+    m.info_totals = &page_totals;
     buddy_stat(&m.info_buddy);
     segkmem_stat(&m.info_segkmem);
     commit_stat(&m.info_commit);

@@ -15,7 +15,7 @@
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "tools/workshop/ktest/ktest.h"
 
 #define CROWD   (2 * CPUS_MAX)

@@ -9,7 +9,7 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define LOG_SHARE     50 /* 1/50 of memory */
 #define LOG_PAGES_MIN 4u

@@ -21,7 +21,7 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 static bool in_mode(const struct kmem_cache *cp, unsigned modes)
 {

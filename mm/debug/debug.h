@@ -14,7 +14,6 @@
 #pragma once
 
 #include "mm/kmem.h"
-#include "mm/kmem_debug.h"
 #include "mm/platform.h"
 
 #define KMEM_FREED  0xdeadbeefu /* free memory */

@@ -1,12 +1,12 @@
 /*
  * Section 6 of the paper, for the files of mm/debug/ and for the tests and
  * tools that look inside. Each function is described where it is defined; what
- * the core calls is in mm/kmem_debug.h.
+ * the core calls is in mm/kmem_impl.h.
  */
 #pragma once
 
 #include "mm/debug/debug.h"
-#include "mm/kmem_walk.h"
+#include "mm/inspect/kmem_walk.h"
 
 /* The bufctl of the debug layout (6.1), one for each buffer as long as its slab
  * exists. The cache's lock guards it; that of a KMEM_BUF_BUSY buffer belongs to

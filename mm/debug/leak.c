@@ -15,7 +15,7 @@
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/page.h"
 
 enum mark {

@@ -15,7 +15,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/page.h"
 
 struct kmem_error_record kmem_last_error;

@@ -5,7 +5,7 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/page.h"
 
 /* The bufctl of an allocated buffer, NULL if the hash table has none. Sets

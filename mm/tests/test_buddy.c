@@ -1,10 +1,10 @@
 /*
  * The buddy allocator: blocks, runs, merging, and its verifier.
  *
- * Tests: mm/buddy.c, mm/buddy_stat.c, mm/buddy_verify.c
+ * Tests: mm/buddy.c, mm/inspect/buddy_stat.c, mm/inspect/buddy_verify.c
  */
 #include "mm/buddy_impl.h"
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/tests/kmem_test.h"
 
 #define BLOCKS 512

@@ -3,7 +3,7 @@
  * structure is changed, the verifier names the violation, and finds none after
  * the repair.
  */
-#include "mm/kmem_walk.h"
+#include "mm/inspect/kmem_walk.h"
 #include "mm/tests/kmem_test.h"
 
 /* Four slabs: full, full, partial (2 allocated), free. */

@@ -1,15 +1,15 @@
 /*
  * Page frames: the array, and reading a boot loader's memory map.
  *
- * Tests: mm/page.c, mm/page_stat.c
+ * Tests: mm/page.c, mm/inspect/page_stat.c
  */
 #include "mm/tests/kmem_test.h"
-#include "mm/page_stat.h"
+#include "mm/segkmem.h"
 
 KTEST(page, every_frame_has_a_state)
 {
     size_t counts[PAGE_STATES] = {0};
-    const struct page_totals *t = page_totals();
+    const struct page_totals *t = &page_totals;
 
     for (size_t i = 0; i < page_count; i++) {
         KT_REQUIRE(page_array[i].page_state < PAGE_STATES);
@@ -205,8 +205,8 @@ KTEST(page, reserved_wins_over_usable_in_any_order)
     KT_EQ(state(767), PAGE_RESERVED);
     KT_EQ(state(768), PAGE_RESERVED);
     KT_TRUE(usable(766) && usable(769));
-    KT_EQ(page_totals()->total_reserved, 256 + 3);
-    KT_EQ(page_totals()->total_kernel, 2);
+    KT_EQ(page_totals.total_reserved, 256 + 3);
+    KT_EQ(page_totals.total_kernel, 2);
     check_buddy(768 - 2 - 3);
     machine_restore(&old);
 }
@@ -225,13 +225,13 @@ KTEST(page, memory_above_the_limit_is_counted_as_unused)
     struct machine old;
 
     machine_make(&old, 5000, map, ARRAY_SIZE(map));
-    KT_EQ(page_totals()->total_unused,
+    KT_EQ(page_totals.total_unused,
           MIB(64) - 5000 * PAGE_SIZE + (1ull << 30));
-    KT_EQ(page_totals()->total_frames, 5000);
+    KT_EQ(page_totals.total_frames, 5000);
     check_buddy(5000 - 256 - 2);
     machine_restore(&old);
     machine_make(&old, 5000, &low, 1);
-    KT_EQ(page_totals()->total_unused, 0);
+    KT_EQ(page_totals.total_unused, 0);
     machine_restore(&old);
 }
 
@@ -267,7 +267,7 @@ KTEST(page, an_empty_map_leaves_nothing)
     machine_make(&old, 600, NULL, 0);
     check_buddy(0);
     KT_TRUE(buddy_alloc(0) == NULL);
-    KT_EQ(page_totals()->total_reserved, 598);
+    KT_EQ(page_totals.total_reserved, 598);
     machine_restore(&old);
 }
 

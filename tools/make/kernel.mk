@@ -35,14 +35,15 @@ JUMPING += $(if $(call on,SMP),mm/kmem_mag.o)
 $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm kernel/shell/*.asm)
-C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/debug/*.c \
-             drivers/*.c)
+C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/inspect/*.c \
+             mm/debug/*.c drivers/*.c)
 
 # The allocator's code has a section of its own: reports of debugging modes skip
 # its frames.
 HEAP := --rename-section .text=.text.heap \
     --rename-section .text.unlikely=.text.heap.unlikely
-$(patsubst %.c,$(BUILD)/%.o,$(wildcard mm/kmem*.c mm/debug/*.c)): \
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard mm/kmem*.c mm/inspect/kmem*.c \
+    mm/debug/*.c)): \
     OWN_SECTION = && $(OBJCOPY) $(HEAP) $@
 
 # The code that refuses an old processor runs on it, before there is a canary.

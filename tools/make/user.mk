@@ -9,8 +9,9 @@
 USER      := $(BUILD)/user
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \
-               $(filter-out mm/kmem_mag.c,$(wildcard mm/kmem*.c)) \
-               $(wildcard mm/debug/*.c) mm/segkmem.c mm/page_stat.c \
+               $(filter-out %/kmem_mag.c %/kmem_mag_stat.c,$(wildcard \
+                 mm/kmem*.c mm/inspect/kmem*.c)) \
+               $(wildcard mm/debug/*.c) mm/segkmem.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest \
                  edit_distance)
 LIB_ASM   := user/lib/syscall.asm

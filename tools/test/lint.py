@@ -9,6 +9,7 @@
                 kernel is for several processors
     map         the product's link map (build/slate.map) has no object of the
                 apparatus
+    core        mm/ links without mm/inspect/
     functions   none is longer than 60 lines but tables and dispatch (a switch
                 that is most of it)
     assembly    inline assembly in the kernel is in kernel/x86/ alone
@@ -38,6 +39,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from elftools.elf.elffile import ELFFile
+
 from tools.grading import labs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,23 +54,22 @@ PRODUCT = ("boot", "kernel", "mm", "drivers")
 # The floors of ring 0's product, from the ground up: a folder may include its
 # own files and those of the floors below it, written here above it. Below LESS
 # are floors that may include less than that.
-FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/debug", "drivers",
-          "kernel/task", "kernel/vm", "kernel/ipc", "kernel/fs",
-          "kernel/syscall", "kernel/shell", "kernel", "boot")
+FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/inspect",
+          "mm/debug", "drivers", "kernel/task", "kernel/vm", "kernel/ipc",
+          "kernel/fs", "kernel/syscall", "kernel/shell", "kernel", "boot")
 LESS = {
     "mm": ("kernel/lib",),
-    "mm/debug": ("kernel/lib", "mm"),
+    "mm/inspect": ("kernel/lib", "mm"),
+    "mm/debug": ("kernel/lib", "mm", "mm/inspect"),
 }
 # Programs: what the folders of a kind may include besides their own.
 PROGRAMS = {
-    "user/lib": ("kernel/abi", "kernel/lib", "mm", "mm/debug"),
+    "user/lib": ("kernel/abi", "kernel/lib", "mm", "mm/inspect", "mm/debug"),
     "user": ("user/lib", "kernel/abi", "kernel/lib"),
     "drivers/servers": ("user/lib", "kernel/abi", "kernel/lib"),
 }
-# Files of mm/ that debug the allocator (paper, section 6) or look at it.
-OBSERVERS = ("mm/debug/", "mm/kmem_stat", "mm/kmem_verify", "mm/kmem_walk",
-             "mm/kmem_debug", "mm/buddy_stat",
-             "mm/buddy_verify", "mm/page_stat")
+# What looks at the allocators, and what debugs them (paper, section 6).
+OBSERVERS = ("mm/inspect/", "mm/debug/")
 
 findings = []
 
@@ -293,6 +295,30 @@ def check_map():
     print(f"map         {len(objects)} objects in build/slate.elf")
 
 
+def symbols(file):
+    """Two sets of an object file's symbols: defined there, and elsewhere."""
+    with open(file, "rb") as f:
+        table = ELFFile(f).get_section_by_name(".symtab")
+        names = {s.name: s["st_shndx"] for s in table.iter_symbols()
+                 if s["st_info"]["bind"] != "STB_LOCAL"}
+    return ({n for n, where in names.items() if where != "SHN_UNDEF"},
+            {n for n, where in names.items() if where == "SHN_UNDEF"})
+
+
+def check_core():
+    """The allocators need nothing that looks at them."""
+    objects = {folder: sorted((ROOT / "build" / folder).glob("*.o"))
+               for folder in ("mm", "mm/inspect")}
+    observers = {name: o.name for o in objects["mm/inspect"]
+                 for name in symbols(o)[0]}
+    if not observers:
+        finding("build/mm/inspect", 0, "has no objects: make kernel")
+    for o in objects["mm"]:
+        for name in sorted(symbols(o)[1] & observers.keys()):
+            finding(f"mm/{o.stem}.c", 0, f"needs {name} of {observers[name]}")
+    print(f"core        {len(objects['mm'])} objects of mm/")
+
+
 def check_assembly():
     """Inline assembly of the product's ring 0 outside kernel/x86/."""
     for path in sources(".c", ".h"):
@@ -312,7 +338,7 @@ def all_lines(paths):
 def rooms():
     """{room: its lines}, for ring 0 those that hold code."""
     core, observers, shell, rest = \
-        "mm/ core", "mm/debug and observers", "shell", "rest of ring 0"
+        "mm/ core", "mm/inspect, mm/debug", "shell", "rest of ring 0"
     code = dict.fromkeys((core, observers, shell, rest), 0)
     for path in sources(".c", ".h", ".asm"):
         if is_test(path) or path.parts[0] not in PRODUCT or \
@@ -517,6 +543,7 @@ def main():
     check_width()
     check_arrows()
     check_map()
+    check_core()
     check_assembly()
     lengths = check_functions()
     check_cuts()

@@ -3,7 +3,7 @@
     .venv/bin/python -m tools.test.mutants [--sample 500] [--seed 1]
         [--function NAME] [FILE ...]
 
-Each mutant (tools/test/mutate.py) of mm/*.c and mm/debug/*.c, or of these
+Each mutant (tools/test/mutate.py) of mm/, mm/inspect/ and mm/debug/, or of these
 files, or of one function, is compiled into the host test program, whose cases
 run, cheap ones first, until one fails. If none does, mm/ runs on real threads
 under the thread sanitizer. A case that hangs fails, too: it has a budget of
@@ -48,7 +48,8 @@ SEEDS = 50      # of mmraces, for a mutant of locks
 
 
 def sources():
-    return sorted(str(p.relative_to(ROOT)) for folder in ("mm", "mm/debug")
+    return sorted(str(p.relative_to(ROOT)) for folder in
+                  ("mm", "mm/inspect", "mm/debug")
                   for p in (ROOT / folder).glob("*.c"))
 
 

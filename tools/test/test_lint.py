@@ -81,7 +81,7 @@ def test_long_functions(tmp_path, monkeypatch):
 def test_sizes_are_shown_and_not_limited(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(lint, "ROOT", tmp_path)
     monkeypatch.setattr(lint, "findings", [])
-    for name, lines in (("mm/a.c", 50000), ("mm/kmem_verify.c", 2000),
+    for name, lines in (("mm/a.c", 50000), ("mm/inspect/kmem_verify.c", 2000),
                         ("mm/debug/a.h", 300), ("kernel/shell/a.c", 40000),
                         ("kernel/a.asm", 7), ("kernel/tests/a.c", 9),
                         ("drivers/servers/a.c", 9)):
@@ -96,7 +96,7 @@ def test_sizes_are_shown_and_not_limited(tmp_path, monkeypatch, capsys):
     lint.show_sizes([1, 2, 2, 3, 59])
     shown = re.findall(r"^(\S.*?) +([\d,]+)$", capsys.readouterr().out, re.M)
     assert {name: int(lines.replace(",", "")) for name, lines in shown} == {
-        "mm/ core": 50000, "mm/debug and observers": 2300, "shell": 40000,
+        "mm/ core": 50000, "mm/inspect, mm/debug": 2300, "shell": 40000,
         "rest of ring 0": 7, "ring 0 without shell": 52307,
         "GDB's Python, all lines": 16000, "whole tree, all lines": 292975,
         "median": 2, "90th percentile": 59, "longest": 59}
@@ -220,6 +220,22 @@ def test_objects_in_the_link_map(tmp_path, monkeypatch, name, apart):
     lint.check_map()
     assert lint.findings == ([] if apart else [
         f"build/slate.map:0: {name}.o is apparatus"])
+
+
+@pytest.mark.parametrize("debug, wrong", [
+    ("debug", []), ("inspect", ["mm/a.c:0: needs look of b.o"])])
+def test_the_core_links_without_observers(tmp_path, monkeypatch, debug, wrong):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    for name, text in (("mm/a", "void look(void); void f(void) { look(); }"),
+                       (f"mm/{debug}/b", "void look(void) {}"),
+                       ("mm/inspect/c", "void f(void); void g(void) { f(); }")):
+        out = tmp_path / "build" / f"{name}.o"
+        out.parent.mkdir(parents=True, exist_ok=True)
+        subprocess.run(["gcc", "-x", "c", "-c", "-", "-o", str(out)],
+                       input=text, encoding="utf-8", check=True)
+    lint.check_core()
+    assert lint.findings == wrong
 
 
 @pytest.mark.parametrize("name, wrong", [

@@ -7,7 +7,7 @@
  * malloc initializes everything.
  */
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "user/lib/errno.h"
 #include "user/lib/heap.h"
 #include "user/lib/stdlib.h"

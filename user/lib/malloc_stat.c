@@ -1,7 +1,7 @@
 /*
  * malloc_stats: statistics of a program's heap, like kmastat.
  */
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "user/lib/heap.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"

@@ -2,7 +2,7 @@
  * Directories of the RAM file system: links, removing, renaming, listing.
  */
 #include "kernel/fs/tests/fs_test.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 static size_t nodes(void)
 {

@@ -6,7 +6,7 @@
 #include "kernel/fs/tests/fs_test.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 /* ---- the hash table ----------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 #include "kernel/fs/proc.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 static char *const text = fs_test_bytes;
 

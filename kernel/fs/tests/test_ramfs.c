@@ -5,7 +5,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "tools/workshop/stress/fail.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define BAD ((void *)0x1000) /* nothing is mapped there */
 

@@ -11,7 +11,7 @@
 #include "drivers/pit.h"
 #include "mm/kmem_impl.h"
 #include "kernel/x86/paging.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 
 #define VERIFY()                                                               \

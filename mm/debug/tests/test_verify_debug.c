@@ -3,7 +3,7 @@
  * add is broken and must be found by name; and no walk follows a cycle for
  * ever.
  *
- * Tests: mm/kmem_verify.c
+ * Tests: mm/inspect/kmem_verify.c
  */
 #include "mm/debug/tests/debug_test.h"
 

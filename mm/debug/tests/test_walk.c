@@ -2,7 +2,7 @@
  * Walks over a cache's bufctls and hash chains, and the debugging modes where
  * memory is short or more than one thing is broken.
  *
- * Tests: mm/debug/walk.c, mm/kmem_walk.c
+ * Tests: mm/debug/walk.c, mm/inspect/kmem_walk.c
  */
 #include "mm/debug/tests/debug_test.h"
 

@@ -8,7 +8,7 @@
  * objects are as many as before.
  */
 #include "mm/tests/explore/ops.h"
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/debug/debug.h"
 
 #include <string.h>

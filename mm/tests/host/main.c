@@ -26,7 +26,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 #include "mm/tests/host/host.h"
 #include "tools/test/budget.h"

@@ -7,7 +7,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/tests/host/host.h"
 
 KTEST(kmem_clock, the_next_update_is_an_interval_away)

@@ -17,7 +17,7 @@
 #include "mm/buddy.h"
 #include "mm/kmem_impl.h"
 #include "mm/segkmem.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -13,7 +13,7 @@
 #include "mm/buddy.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 #include "mm/tests/threads/threads.h"
 

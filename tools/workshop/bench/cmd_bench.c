@@ -21,7 +21,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 #include "tools/workshop/ktest/ktest.h"
 

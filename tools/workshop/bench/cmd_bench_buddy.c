@@ -5,7 +5,7 @@
 #include "tools/workshop/bench/cmd_bench.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 
 static uint64_t buddy_pair(unsigned order)
 {

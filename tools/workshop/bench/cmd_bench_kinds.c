@@ -18,7 +18,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define TRIES 4 /* the least counts: others may have a clock tick in them */
 

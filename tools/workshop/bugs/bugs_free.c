@@ -3,7 +3,7 @@
  */
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 BUGS_INLINE struct snode *node_new(void)
 {

@@ -10,7 +10,7 @@
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 static struct kmem_cache *sandboxes[BUGS_SANDBOXES];
 

@@ -7,7 +7,7 @@
 #include "kernel/vm/commit.h"
 #include "kernel/vm/frame.h"
 #include "mm/debug/debug.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 
 #define CACHES_MAX 256 /* caches that are remembered one by one */

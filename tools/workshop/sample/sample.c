@@ -7,8 +7,8 @@
 #include "kernel/lib/hook.h"
 #include "kernel/vm/frame.h"
 #include "kernel/x86/cpu.h"
-#include "mm/buddy_stat.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/buddy_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 
 /* Guarded by disabled interrupts. */

@@ -18,7 +18,7 @@
 #include "tools/workshop/sanitize/slab.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 /* Reports skip the frames of these functions, as those of the allocator. */
 #define HEAP __attribute__((section(".text.heap")))

@@ -12,7 +12,7 @@
 #include "kernel/vm/user.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define MISTAKE static __attribute__((noinline)) void
 

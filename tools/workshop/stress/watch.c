@@ -6,7 +6,7 @@
  */
 #include "tools/workshop/stress/watch.h"
 #include "mm/debug/debug_impl.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "tools/workshop/stress/fail.h"
 
 /* Backtraces skip the frames of these functions, as those of the allocator. */

@@ -3,7 +3,7 @@
  *
  * Tests: user/lib/malloc*.c, user/lib/mm_*.c, user/lib/scratch.c
  */
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 #include "user/lib/heap.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"

@@ -5,7 +5,7 @@
 #include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/failures.h"
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 
 #define BASE 1024 /* the right one of the zone's two largest blocks */
 

@@ -4,7 +4,7 @@
 #include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "mm/page_stat.h"
+#include "mm/segkmem.h"
 
 #define TAG_NONE PAGE_TAG(PAGE_TAIL, PAGE_NO_ORDER)
 
@@ -25,7 +25,7 @@ bool zone_make(void)
     for (size_t i = 0; i < ZONE_FRAMES; i++)
         entries[i].page_tag = TAG_NONE;
     memset(&buddy_zone, 0, sizeof(buddy_zone));
-    mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
+    mm_lock_init(&buddy_zone.zone_lock, "buddy", LOCK_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         list_init(&buddy_zone.zone_list[k]);
     return true;

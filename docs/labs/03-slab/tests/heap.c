@@ -41,7 +41,7 @@ void heap_cache_make(size_t chunk, size_t chunks)
         .cache_slab_chunks = chunks,
         .cache_supplier = {get_page, keep_page, NULL},
     };
-    mm_lock_init(&heap_cache.cache_lock, "kmem cache", MM_RANK_CACHE);
+    mm_lock_init(&heap_cache.cache_lock, "kmem cache", LOCK_RANK_CACHE);
     heap_cache.cache_null.slab_cache = &heap_cache;
     list_init(&heap_cache.cache_null.slab_link);
     heap_cache.cache_freelist = &heap_cache.cache_null;

@@ -3,7 +3,7 @@
  */
 #include "docs/labs/04-caches/tests/common.h"
 #include "mm/debug/debug.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define SLABS 20
 

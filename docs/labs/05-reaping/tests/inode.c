@@ -5,7 +5,7 @@
  */
 #include "tools/workshop/labs/lab.h"
 #include "kernel/fs/tests/fs_test.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 static struct inode *get(uint32_t number)
 {

@@ -19,7 +19,6 @@ bool kmem_bufctl_plausible(const struct kmem_cache *cp,
 bool kmem_slab_plausible(const struct kmem_slab *sp);
 bool kmem_slab_link_plausible(const struct kmem_cache *cp,
                               const struct list *l);
-struct kmem_cache *kmem_list_after(uint32_t number);
 struct kmem_slab *kmem_slab_after(struct kmem_cache *cp,
                                   const struct kmem_slab *sp);
 struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n);

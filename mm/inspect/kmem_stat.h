@@ -9,12 +9,6 @@
 
 #include "mm/kmem.h"
 
-enum kmem_kind {
-    KMEM_KIND_NAMED,    /* made by kmem_cache_create */
-    KMEM_KIND_CLASS,    /* a size class of kmem_alloc */
-    KMEM_KIND_INTERNAL, /* the allocator's own */
-};
-
 #define KMEM_STAT_LARGE  1 /* off-slab data and a hash table */
 #define KMEM_STAT_CTOR   2
 #define KMEM_STAT_DTOR   4
@@ -24,7 +18,7 @@ struct kmem_cache_stat {
     char stat_name[KMEM_NAME_MAX + 1];
     enum kmem_kind stat_kind;
     unsigned stat_flags;
-    unsigned stat_modes; /* KMF_…: mm/kmem_debug.h */
+    unsigned stat_modes; /* KMF_… */
     /* geometry */
     size_t stat_size; /* bytes that the client asked for */
     size_t stat_align;
@@ -128,12 +122,6 @@ struct kmem_mag_stat {
 
 void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out);
 
-/* Whether the cache may have magazines; NULL: any cache, now and later. If not,
- * all their objects are free in their slabs on return. No lock is held, and
- * interrupts are enabled, or no other processor runs yet. */
-void kmem_mag_set(struct kmem_cache *cp, bool on);
-bool kmem_mag_all_off(void);
-
 /* The row of cache number `n` in that order; other tasks may destroy caches
  * meanwhile. False if there are no more. */
 bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out);
@@ -170,10 +158,3 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len);
  * slab does. *index is SIZE_MAX for slab bytes outside every chunk. */
 struct kmem_cache *kmem_slab_lookup(const void *addr,
                                     struct kmem_slab_stat *slab, size_t *index);
-
-/* The size class that kmem_alloc(size) uses, or NULL above the last. */
-struct kmem_cache *kmem_size_class(size_t size);
-
-/* Prints why kmem_cache_destroy refuses, and the first objects that are
- * allocated. */
-void kmem_report_refusal(struct kmem_cache *cp, int error);

@@ -3,7 +3,7 @@
  * count, and follows no link that it has not checked. Snapshots, kmem_verify
  * and the debugging modes use them.
  */
-#include "mm/kmem_walk.h"
+#include "mm/inspect/kmem_walk.h"
 #include "kernel/lib/string.h"
 #include "mm/page.h"
 

@@ -7,24 +7,8 @@
  * bounded by a count, so it ends on a circle too.
  */
 #include "kernel/lib/printf.h"
-#include "mm/kmem_stat.h"
-#include "mm/kmem_walk.h"
-#include "mm/segkmem.h"
-
-uint32_t kmem_transfers;
-
-static uint32_t transfers_begun; /* since the start */
-
-void kmem_transfer_begin(void)
-{
-    __atomic_fetch_add(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
-    __atomic_fetch_add(&transfers_begun, 1, __ATOMIC_SEQ_CST);
-}
-
-void kmem_transfer_end(void)
-{
-    __atomic_fetch_sub(&kmem_transfers, 1, __ATOMIC_SEQ_CST);
-}
+#include "mm/inspect/kmem_stat.h"
+#include "mm/inspect/kmem_walk.h"
 
 static char where_text[96];
 
@@ -361,7 +345,7 @@ static void sum_pages(size_t *slab, size_t *hash)
  * moving meanwhile. */
 static const char *verify_sums(void)
 {
-    uint32_t begun = __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST);
+    uint32_t begun = __atomic_load_n(&kmem_transfers_begun, __ATOMIC_SEQ_CST);
     bool moving = __atomic_load_n(&kmem_transfers, __ATOMIC_SEQ_CST) != 0;
     struct kmem_oversize_stat oversize;
     struct segkmem_stat seg;
@@ -382,7 +366,7 @@ static const char *verify_sums(void)
     else if (oversize.stat_pages != seg.stat_use[PAGE_OVERSIZE])
         why = "oversize pages are not segkmem's";
     if (why == NULL || moving ||
-        begun != __atomic_load_n(&transfers_begun, __ATOMIC_SEQ_CST))
+        begun != __atomic_load_n(&kmem_transfers_begun, __ATOMIC_SEQ_CST))
         return NULL;
     snprintf(where_text, sizeof(where_text),
              "segkmem: %zu slab, %zu hash, %zu oversize pages",

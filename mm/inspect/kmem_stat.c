@@ -3,38 +3,10 @@
  * section 3.1, on per-cache statistics).
  */
 #include "kernel/lib/string.h"
-#include "mm/kmem_walk.h"
-#include "mm/kmem_stat.h"
+#include "mm/inspect/kmem_walk.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/page.h"
-#include "mm/page_stat.h"
-
-/* The first cache whose number is larger. The list's lock is held; the list is
- * in the order of the numbers. */
-struct kmem_cache *kmem_list_after(uint32_t number)
-{
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (cp->cache_number > number)
-            return cp;
-    }
-    return NULL;
-}
-
-/* The cache of this name, or, if that is NULL, at this address, which may be
- * any. The list's lock is held. */
-struct kmem_cache *kmem_list_find(const char *name, const void *handle)
-{
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (name == NULL ? handle == cp : strcmp(name, cp->cache_name) == 0)
-            return cp;
-    }
-    return NULL;
-}
+#include "mm/segkmem.h"
 
 /* The cache after this place of the list. */
 static struct kmem_cache *after(const struct list *place)
@@ -56,55 +28,6 @@ struct kmem_cache *kmem_cache_first(void)
 struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
 {
     return after(&cp->cache_link);
-}
-
-struct kmem_cache *kmem_cache_find(const char *name)
-{
-    struct kmem_cache *cp;
-
-    mm_lock(&kmem_list_lock);
-    cp = kmem_list_find(name, NULL);
-    mm_unlock(&kmem_list_lock);
-    return cp;
-}
-
-void kmem_report_refusal(struct kmem_cache *cp, int error)
-{
-    if (error == -KMEM_EINVAL)
-        mm_print("kmem_cache_destroy: %p is not a cache\n", (void *)cp);
-    else if (error == -KMEM_EPERM)
-        mm_print("kmem_cache_destroy: %s: belongs to the allocator itself\n",
-                 cp->cache_name);
-    else if (error == -KMEM_EAGAIN)
-        mm_print("kmem_cache_destroy: %s: its caller grows or reaps it\n",
-                 cp->cache_name);
-    else
-        mm_print("kmem_cache_destroy: %s: refused, %u object%s allocated\n",
-                 cp->cache_name, (unsigned)kmem_inuse(cp),
-                 kmem_inuse(cp) == 1 ? " is" : "s are");
-    if (MM_DEBUG && error == -KMEM_EBUSY)
-        kmem_report_live(cp);
-}
-
-/* Panics, naming the buffer that is there, unless `buf` is an oversize buffer
- * of `size` bytes. */
-void kmem_oversize_check(const void *buf, size_t size)
-{
-    const struct page *p = virt_to_page(buf);
-
-    if (p == NULL || p->page_state != PAGE_OVERSIZE)
-        mm_panic("kmem_free: %p is not a kmem_alloc buffer of %zu bytes: its "
-                 "page is %s",
-                 buf, size,
-                 p == NULL ? "not memory" : page_state_name(p->page_state));
-    while (p->page_bytes == 0 && p[-1].page_state == PAGE_OVERSIZE)
-        p--;
-    if (buf != page_to_virt(p))
-        mm_panic("kmem_free: %p, freed with %zu bytes, is inside %p of %zu",
-                 buf, size, page_to_virt(p), p->page_bytes);
-    if (size != p->page_bytes)
-        mm_panic("kmem_free: %p was allocated with %zu bytes, freed with %zu",
-                 buf, p->page_bytes, size);
 }
 
 /* ---- a cache ------------------------------------------------------------ */
@@ -135,21 +58,11 @@ static void stat_geometry(const struct kmem_cache *cp,
     out->stat_dtor = (uintptr_t)cp->cache_dtor;
 }
 
-/* Operations of clients, modulo 2^32. */
-static void count(const struct kmem_cache *cp, uint32_t *allocs,
-                  uint32_t *frees)
-{
-    *allocs = cp->cache_allocs;
-    *frees = cp->cache_frees;
-    if (MM_MAGAZINES)
-        kmem_mag_count(cp, allocs, frees);
-}
-
 static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
 {
     uint32_t allocs, frees;
 
-    count(cp, &allocs, &frees);
+    kmem_count(cp, &allocs, &frees);
     out->stat_colour_next = cp->cache_colour;
     out->stat_inuse = allocs - frees;
     out->stat_trapped = kmem_inuse(cp) - (allocs - frees);
@@ -169,22 +82,6 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_ws_min = cp->cache_ws_min;
     out->stat_ws_limit = cp->cache_ws_limit;
     out->stat_reapable = kmem_reapable(cp, KMEM_REAP_WS);
-}
-
-/* Brings the 64-bit counts up to date. Often enough: an update comes every
- * working-set interval, and 2^32 operations take longer. */
-void kmem_count_fold(struct kmem_cache *cp)
-{
-    uint32_t allocs, frees;
-
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    count(cp, &allocs, &frees);
-    cp->cache_allocs_total += allocs - cp->cache_allocs_seen;
-    cp->cache_allocs_seen = allocs;
-    cp->cache_frees_total += frees - cp->cache_frees_seen;
-    cp->cache_frees_seen = frees;
-    if (MM_MAGAZINES)
-        kmem_mag_fold(cp);
 }
 
 static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
@@ -316,6 +213,19 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
     }
     mm_unlock(&cp->cache_lock);
     return longest;
+}
+
+void kmem_oversize_stat(struct kmem_oversize_stat *out)
+{
+    const struct kmem_oversize *o = &kmem_oversize;
+
+    mm_lock(&kmem_oversize.oversize_lock);
+    out->stat_inuse = (size_t)(o->oversize_allocs - o->oversize_frees);
+    out->stat_pages = o->oversize_pages;
+    out->stat_allocs = o->oversize_allocs;
+    out->stat_frees = o->oversize_frees;
+    out->stat_fails = o->oversize_fails;
+    mm_unlock(&kmem_oversize.oversize_lock);
 }
 
 /* ---- from an address ---------------------------------------------------- */

@@ -1,30 +1,9 @@
 /*
  * A snapshot of the buddy allocator.
  */
-#include "mm/buddy_stat.h"
+#include "mm/inspect/buddy_stat.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy_impl.h"
-
-size_t buddy_count_free(void)
-{
-    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
-
-    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
-    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
-        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
-                 << k;
-    return pages;
-}
-
-size_t buddy_free_pages(void)
-{
-    size_t pages;
-
-    mm_lock(&buddy_zone.zone_lock);
-    pages = buddy_count_free();
-    mm_unlock(&buddy_zone.zone_lock);
-    return pages;
-}
 
 /* Blocks on the free list of one order. */
 static size_t count_free(unsigned k)
@@ -68,4 +47,19 @@ unsigned buddy_unusable(const struct buddy_stat *st, unsigned order)
         small += st->stat_free[k] << k;
     return (unsigned)(((uint64_t)small * 1000 + st->stat_free_pages / 2) /
                       st->stat_free_pages);
+}
+
+const struct page *page_block(const struct page *p)
+{
+    size_t i = page_index(p);
+
+    if (p->page_state != PAGE_TAIL)
+        return p;
+    for (unsigned order = 1; order <= BUDDY_MAX_ORDER; order++) {
+        const struct page *head = &page_array[i & ~(((size_t)1 << order) - 1)];
+
+        if (head->page_order != PAGE_NO_ORDER && head->page_order >= order)
+            return head;
+    }
+    return NULL;
 }

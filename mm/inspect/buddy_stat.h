@@ -27,3 +27,7 @@ void buddy_stat(struct buddy_stat *out);
  * free page can be used; 1000: the request fails. 0 if no page is free.
  */
 unsigned buddy_unusable(const struct buddy_stat *st, unsigned order);
+
+/* The first frame of the block that holds `p`: `p` itself unless its state is
+ * PAGE_TAIL. NULL if no block does, which only a broken array shows. */
+const struct page *page_block(const struct page *p);
