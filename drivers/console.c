@@ -29,9 +29,7 @@
 #define CTRL_C         0x03
 #define CTRL_BACKSLASH 0x1c
 
-#define CONSOLE_LOCK_RANK 45 /* docs/locking.md */
-
-struct spinlock console_lock = SPINLOCK_INIT("console", CONSOLE_LOCK_RANK);
+struct spinlock console_lock = SPINLOCK_INIT("console", LOCK_RANK_CONSOLE);
 
 static struct {
     bool interrupts; /* input arrives by itself */

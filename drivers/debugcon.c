@@ -11,7 +11,7 @@
 #define EVENT_MAX  (DEBUGCON_LINE_MAX + 1)
 
 /* The port: a line is written whole; and the text of an event. */
-static struct spinlock debugcon_lock = SPINLOCK_INIT("debugcon", 56);
+static struct spinlock debugcon_lock = SPINLOCK_INIT("debugcon", LOCK_RANK_DEBUGCON);
 
 bool debugcon_present(void)
 {

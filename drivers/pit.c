@@ -33,7 +33,7 @@ volatile struct timer_now timer_now;
 static void (*tick)(void);
 
 /* The 8254's latch and timer_us's last value. */
-static struct spinlock pit_lock = SPINLOCK_INIT("pit", 55);
+static struct spinlock pit_lock = SPINLOCK_INIT("pit", LOCK_RANK_PIT);
 
 static void timer_irq(struct trapframe *tf UNUSED)
 {

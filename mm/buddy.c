@@ -315,7 +315,7 @@ void buddy_init(void)
     size_t first = 0;
 
     memset(&buddy_zone, 0, sizeof(buddy_zone));
-    mm_lock_init(&buddy_zone.zone_lock, "buddy", MM_RANK_BUDDY);
+    mm_lock_init(&buddy_zone.zone_lock, "buddy", LOCK_RANK_BUDDY);
     for (unsigned k = 0; k < BUDDY_ORDERS; k++)
         list_init(&buddy_zone.zone_list[k]);
     mm_lock(&buddy_zone.zone_lock);

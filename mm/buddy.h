@@ -3,7 +3,7 @@
  *
  * The supplier of everything: slabs, page tables, user pages. Sources: the
  * method is Knuth's, The Art of Computer Programming volume 1, section 2.5.
- * Safe in interrupts. One lock, MM_RANK_BUDDY.
+ * Safe in interrupts. One lock, LOCK_RANK_BUDDY.
  */
 #pragma once
 

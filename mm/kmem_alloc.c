@@ -23,7 +23,7 @@ static const uint16_t class_size[] = {
 static struct kmem_cache *class_of[KMEM_MAXBUF / KMEM_ALIGN_MIN];
 
 struct kmem_oversize kmem_oversize = {
-    .oversize_lock = MM_LOCK_INIT("kmem oversize", MM_RANK_CACHE),
+    .oversize_lock = MM_LOCK_INIT("kmem oversize", LOCK_RANK_CACHE),
 };
 
 size_t kmem_class_max = KMEM_MAXBUF;

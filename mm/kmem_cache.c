@@ -20,7 +20,7 @@
 #endif
 
 enum kmem_state kmem_state;
-mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", MM_RANK_CACHE_LIST);
+mm_lock_t kmem_list_lock = MM_LOCK_INIT("kmem cache list", LOCK_RANK_CACHE_LIST);
 struct list kmem_caches = LIST_INIT(kmem_caches);
 
 struct kmem_cache *kmem_slab_cache, *kmem_bufctl_cache, *kmem_hash_cache;
@@ -426,7 +426,7 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_kind =
             kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
     };
-    mm_lock_init(&cp->cache_lock, "kmem cache", MM_RANK_CACHE);
+    mm_lock_init(&cp->cache_lock, "kmem cache", LOCK_RANK_CACHE);
     memcpy(cp->cache_name, name, strlen(name) + 1);
     if (supplier != NULL)
         cp->cache_supplier = *supplier;

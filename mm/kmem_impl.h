@@ -177,7 +177,7 @@ enum kmem_state {
 };
 
 extern enum kmem_state kmem_state;
-extern mm_lock_t kmem_list_lock; /* MM_RANK_CACHE_LIST: guards kmem_caches */
+extern mm_lock_t kmem_list_lock; /* LOCK_RANK_CACHE_LIST: guards kmem_caches */
 extern struct list kmem_caches;  /* in creation order */
 
 /* The allocator's own caches: it is its own first client. */

@@ -12,7 +12,7 @@
  * mm_platform.h defines
  *
  *     mm_lock_t                   the lock; it disables interrupts while held
- *     MM_LOCK_INIT(name, rank)    its static initialiser
+ *     MM_LOCK_INIT(name, rank)    its static initialiser; kernel/lib/lock_rank.h
  *     mm_lock_init(l, name, rank)
  *     mm_lock(l)  mm_unlock(l)    nest strictly: last taken, first released
  *     mm_lock_held(l)             for assertions: true if the caller holds it
@@ -41,15 +41,8 @@
  */
 #pragma once
 
+#include "kernel/lib/lock_rank.h"
 #include "kernel/lib/types.h"
-
-enum mm_lock_rank {
-    MM_RANK_CACHE_LIST = 10, /* the list of all caches */
-    MM_RANK_CACHE = 20,      /* one cache: its slabs, hash and counters */
-    MM_RANK_SEGKMEM = 30,    /* page ownership counts */
-    MM_RANK_LOG = 35,        /* the transaction log */
-    MM_RANK_BUDDY = 40,      /* the free lists of physical pages */
-};
 
 #include <mm_platform.h>
 

@@ -12,7 +12,7 @@
 static struct {
     mm_lock_t lock;
     struct segkmem_stat stat;
-} segkmem = {.lock = MM_LOCK_INIT("segkmem", MM_RANK_SEGKMEM)};
+} segkmem = {.lock = MM_LOCK_INIT("segkmem", LOCK_RANK_SEGKMEM)};
 
 uint32_t kmem_transfers, kmem_transfers_begun;
 

@@ -16,9 +16,7 @@
 
 /* ---- mounting ----------------------------------------------------------- */
 
-#define MOUNT_LOCK_RANK 4
-
-static struct spinlock mount_lock = SPINLOCK_INIT("mounts", MOUNT_LOCK_RANK);
+static struct spinlock mount_lock = SPINLOCK_INIT("mounts", LOCK_RANK_MOUNTS);
 static struct list mounts = LIST_INIT(mounts); /* by fs_id */
 static uint32_t last_id;
 

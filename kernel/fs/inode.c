@@ -18,10 +18,8 @@
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
-#define INODE_LOCK_RANK 5
-
 static struct spinlock inode_list_lock =
-    SPINLOCK_INIT("inode list", INODE_LOCK_RANK);
+    SPINLOCK_INIT("inode list", LOCK_RANK_INODES);
 static struct hash inode_table;
 static struct list inode_lru = LIST_INIT(inode_lru); /* oldest first */
 static struct inode_totals totals;

@@ -22,8 +22,6 @@
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"
 
-#define PIPE_LIST_RANK 5 /* docs/locking.md */
-
 struct pipe {
     struct list pipe_link; /* in the list of all constructed pipes, used or
                               not */
@@ -51,7 +49,7 @@ bool pipe_caching = true;
 
 static struct kmem_cache *buffer_cache;
 
-static struct spinlock list_lock = SPINLOCK_INIT("pipes", PIPE_LIST_RANK);
+static struct spinlock list_lock = SPINLOCK_INIT("pipes", LOCK_RANK_PIPES);
 static struct list pipes = LIST_INIT(pipes);
 static size_t pipe_count; /* pipes in that list */
 

@@ -20,10 +20,9 @@
 #include "mm/kmem.h"
 #include "mm/segkmem.h"
 
-#define RAMFS_LOCK_RANK 6
-#define FIRST_COOKIE    2 /* "." is 0 and ".." is 1 */
+#define FIRST_COOKIE 2 /* "." is 0 and ".." is 1 */
 
-struct spinlock ramfs_lock = SPINLOCK_INIT("ramfs", RAMFS_LOCK_RANK);
+struct spinlock ramfs_lock = SPINLOCK_INIT("ramfs", LOCK_RANK_RAMFS);
 uint32_t ramfs_last_number;
 
 static struct hash nodes;

@@ -19,7 +19,7 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/switch.h"
 
-struct spinlock sched_lock = SPINLOCK_INIT("scheduler", SCHED_LOCK_RANK);
+struct spinlock sched_lock = SPINLOCK_INIT("scheduler", LOCK_RANK_SCHED);
 
 static struct list ready[PRIORITIES];
 static uint32_t ready_mask;

@@ -6,9 +6,6 @@
 #include "kernel/task/sync.h"
 #include "kernel/task/task.h"
 
-/* Highest of all spin locks: it may be taken while any other is held. */
-#define SCHED_LOCK_RANK 50
-
 /* The caller of each holds sched_lock. */
 void sched_ready(struct task *t);
 void sched_switch(void);

@@ -8,14 +8,12 @@
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
 
-#define LOCK_RANK 38 /* before buddy's: a read-only frame is freed under it */
-
 static struct {
     struct spinlock lock;
     struct list spaces;
     struct commit_stat stat;
 } account = {
-    .lock = SPINLOCK_INIT("commit", LOCK_RANK),
+    .lock = SPINLOCK_INIT("commit", LOCK_RANK_COMMIT),
     .spaces = LIST_INIT(account.spaces),
 };
 

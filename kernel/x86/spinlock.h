@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "kernel/lib/lock_rank.h"
 #include "kernel/lib/types.h"
 #include "kernel/x86/cpu.h"
 

@@ -21,7 +21,7 @@ static struct {
     struct kmem_log_entry *entries;
     uint32_t length;
     uint32_t last; /* number of the newest */
-} transactions = {.lock = MM_LOCK_INIT("kmem log", MM_RANK_LOG)};
+} transactions = {.lock = MM_LOCK_INIT("kmem log", LOCK_RANK_LOG)};
 
 bool kmem_log_create(void)
 {

@@ -18,7 +18,7 @@ static struct {
     struct list slabs; /* oldest first */
     size_t pages;
 } unmapped = {
-    .lock = MM_LOCK_INIT("kmem unmapped", MM_RANK_CACHE),
+    .lock = MM_LOCK_INIT("kmem unmapped", LOCK_RANK_CACHE),
     .slabs = LIST_INIT(unmapped.slabs),
 };
 

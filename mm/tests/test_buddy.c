@@ -304,7 +304,7 @@ KTEST(buddy, free_blocks_are_freed_at_no_order)
 
 KTEST(buddy, its_lock_has_the_last_rank)
 {
-    KT_EQ(buddy_zone.zone_lock.lock_rank, MM_RANK_BUDDY);
+    KT_EQ(buddy_zone.zone_lock.lock_rank, LOCK_RANK_BUDDY);
 }
 
 KTEST(buddy, double_free_names_page_and_reason)

@@ -131,6 +131,21 @@ def test_functions_are_in_the_files_given(page, words):
             f"{page.name}:{line_of(text, m.start())}: {path} has no {name}"
 
 
+def test_the_table_of_spin_locks_has_their_ranks():
+    header = (ROOT / "kernel/lib/lock_rank.h").read_text(encoding="utf-8")
+    ranks = {name: int(n) for name, n in
+             re.findall(r"(LOCK_RANK_\w+) = (\d+),", header)}
+    page = (ROOT / "docs/locking.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| [^|]*\(`([^`]+\.c)`[^|]*\|", page, re.M)
+    for number, file in rows:
+        used = re.findall(r"LOCK_RANK_\w+",
+                          (ROOT / file).read_text(encoding="utf-8"))
+        assert int(number) in map(ranks.get, used), (number, file)
+    assert [int(n) for n, _ in rows] == sorted(int(n) for n, _ in rows)
+    assert {int(n) for n, _ in rows} | {ranks["LOCK_RANK_LAST"]} == \
+        set(ranks.values())
+
+
 def test_the_page_about_the_tree_answers():
     """Each row of its tables of changes names a file or folder that exists."""
     page = (ROOT / "docs/tree.md").read_text(encoding="utf-8")

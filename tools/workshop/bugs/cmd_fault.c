@@ -104,8 +104,7 @@ MISTAKE fault_locked(void)
     spin_unlock(&sched_lock);
 }
 
-/* Its rank is above those of all others. */
-static struct spinlock fault_lock = SPINLOCK_INIT("fault", 60);
+static struct spinlock fault_lock = SPINLOCK_INIT("fault", LOCK_RANK_LAST);
 
 MISTAKE take_twice(void)
 {

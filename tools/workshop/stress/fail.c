@@ -9,7 +9,7 @@
 #define CALLERS 16 /* frames among which a caller is looked for */
 
 /* Guards all of these: a request is counted and decided on in one hold. */
-static mm_lock_t fail_lock = MM_LOCK_INIT("fail", 34);
+static mm_lock_t fail_lock = MM_LOCK_INIT("fail", LOCK_RANK_WATCH);
 static struct kmem_fail set;
 static uint32_t fitted;
 static uint32_t failed;

@@ -28,7 +28,7 @@ static struct {
     mm_lock_t lock;
     uint32_t interval;
     uint32_t left;
-} verify = {.lock = MM_LOCK_INIT("watch", 34)};
+} verify = {.lock = MM_LOCK_INIT("watch", LOCK_RANK_WATCH)};
 
 uint32_t kmem_verify_interval(void)
 {
