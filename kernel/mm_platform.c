@@ -91,8 +91,9 @@ bool mm_wait_for_memory(void)
     return mm_wait_for_task();
 }
 
-/* The look without sched_lock costs a free of pages nothing, but misses a task
- * that is about to enter the queue: it looks again after LOOK_AGAIN_MS. */
+/* Reads the queue without sched_lock, so that a free of pages costs no more. It
+ * may not see a task that is entering the queue: that task looks for memory
+ * again after LOOK_AGAIN_MS. */
 void mm_wake_waiters(void)
 {
     if (unlikely(!list_empty(&memory_wanted.wait_tasks)))

@@ -85,13 +85,11 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf);
  * for that, or returns -KMEM_EAGAIN where no task can wait. For the allocator's
  * own caches and the size classes it returns -KMEM_EPERM.
  *
- * A handle that is no cache's is reported: -KMEM_EINVAL. So of several tasks
- * that destroy one cache one succeeds. A destroyed handle is recognised until a
- * new cache gets its memory; from then on it is that cache's. With
- * kmem_handles_keep (mm/debug/debug.h) that takes many caches more. No other
- * function may be running or be called with the handle of a cache that is being
- * destroyed.
- * May sleep; not in interrupts.
+ * A handle that is not a cache's is reported: -KMEM_EINVAL. So if several tasks
+ * destroy one cache, one of them succeeds. A destroyed handle is recognised
+ * until a new cache gets its memory, which takes many more new caches with
+ * kmem_handles_keep (mm/debug/debug.h). While a cache is destroyed, its handle
+ * may not be used in any other call. May sleep; not in interrupts.
  */
 int kmem_cache_destroy(struct kmem_cache *cp);
 

@@ -104,7 +104,7 @@ extern bool pipe_caching;
 struct pipe_stat {
     const void *stat_pipe;
     uint32_t stat_readers, stat_writers, stat_bytes;
-    uint64_t stat_total; /* bytes read so far */
+    uint64_t stat_total; /* bytes written so far */
 };
 
 /* Snapshots of pipes with the lowest addresses above `after`, at most n. */

@@ -55,9 +55,10 @@ extern struct tss_and_ports {
  * cpu_running. */
 void gdt_init(void);
 
-/* Fills in the tables of a processor, whose segments_tss and segments_guard are
- * set: so many bytes has the one, and so many are above the other, guard page
- * included. The directory in use becomes that of its double fault. */
+/* Fills in the GDT of a processor and the TSS of its double fault.
+ * segments_tss is set, to a TSS of `tss_bytes` bytes, and so is segments_guard,
+ * to the guard page and the stack of the double fault, of `stack_bytes` bytes
+ * together. A double fault will use the page directory in use now. */
 void gdt_fill(struct cpu *cpu, struct segments *s, size_t tss_bytes,
               size_t stack_bytes);
 

@@ -1,14 +1,15 @@
 /*
  * The shadow of memory, and the checks that the compiler calls.
  *
- * kasan_map.c has mapped the shadow, of zeroes: all may be touched. Here the
- * pages that buddy has and the gaps after global objects are closed. Stacks
- * are the compiler's: a function closes the rooms around its arrays when it
- * begins and opens them when it returns. Before a call that does not return
- * the compiler calls __asan_handle_no_return, which opens the stack.
+ * kasan_map.c has mapped the shadow, with zeroes: every access is allowed. This
+ * file poisons the shadow of free pages of buddy and of the redzones after
+ * global objects. Code that the compiler generates poisons the redzones around
+ * the arrays of a function when it begins, and clears their shadow when it
+ * returns. Before a call that does not return it calls
+ * __asan_handle_no_return, which clears the shadow of the stack.
  *
- * An address without a shadow (devices, programs, nothing) passes every check:
- * only the processor checks those.
+ * An address without a shadow (of a device, of a program, or where nothing is)
+ * passes every check; only the processor checks it.
  */
 #include "tools/workshop/sanitize/kasan.h"
 #include "kernel/lib/hook.h"
