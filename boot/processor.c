@@ -35,7 +35,7 @@ static const uint8_t uart_setup[][2] = {
 
 void processor_check(void);
 
-static void send(char c)
+static void send_char(char c)
 {
     for (unsigned i = 0; i < PATIENCE && (inb(UART + 5) & 0x20) == 0; i++)
         ;
@@ -47,12 +47,12 @@ static unsigned print(unsigned cell, const char *text)
 {
     for (; *text != '\0'; text++) {
         if (*text == '\n') {
-            send('\r');
+            send_char('\r');
             cell += COLUMNS - cell % COLUMNS;
         } else {
             VGA[cell++] = (uint16_t)(GREY | *text);
         }
-        send(*text);
+        send_char(*text);
     }
     return cell;
 }

@@ -227,13 +227,13 @@ bool console_interrupt_pending(void)
 
 /* ---- output ------------------------------------------------------------- */
 
-static void record(const char *s, size_t n)
+static void record_text(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         console.history[console.history_end++ % HISTORY_SIZE] = s[i];
 }
 
-static void show(const char *s, size_t n)
+static void console_show(const char *s, size_t n)
 {
     serial_write(s, n);
     vga_write(s, n);
@@ -242,8 +242,8 @@ static void show(const char *s, size_t n)
 void console_write_locked(const char *s, size_t n)
 {
     spin_assert_held(&console_lock);
-    record(s, n);
-    show(s, n);
+    record_text(s, n);
+    console_show(s, n);
 }
 
 size_t console_line(const char *s, size_t n)
@@ -272,12 +272,12 @@ static void in_lines(void (*write)(const char *s, size_t n), const char *s,
 
 void console_record(const char *s, size_t n)
 {
-    in_lines(record, s, n);
+    in_lines(record_text, s, n);
 }
 
 void console_echo(const char *s, size_t n)
 {
-    in_lines(show, s, n);
+    in_lines(console_show, s, n);
 }
 
 void console_write(const char *s, size_t n)

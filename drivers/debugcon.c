@@ -11,14 +11,15 @@
 #define EVENT_MAX  (DEBUGCON_LINE_MAX + 1)
 
 /* The port: a line is written whole; and the text of an event. */
-static struct spinlock debugcon_lock = SPINLOCK_INIT("debugcon", LOCK_RANK_DEBUGCON);
+static struct spinlock debugcon_lock =
+    SPINLOCK_INIT("debugcon", LOCK_RANK_DEBUGCON);
 
 bool debugcon_present(void)
 {
     return inb(PORT_DEBUG) == PORT_DEBUG;
 }
 
-static void write_line(const char *text, size_t n)
+static void debugcon_write_line(const char *text, size_t n)
 {
     spin_assert_held(&debugcon_lock);
     for (size_t i = 0; i < n; i++)
@@ -31,7 +32,7 @@ void debugcon_line(const char *text, size_t n)
     if (!debugcon_present())
         return;
     spin_lock(&debugcon_lock);
-    write_line(text, n);
+    debugcon_write_line(text, n);
     spin_unlock(&debugcon_lock);
 }
 
@@ -50,9 +51,9 @@ void debugcon_event(const char *fmt, ...)
     n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     if ((size_t)n < sizeof(text))
-        write_line(text, (size_t)n);
+        debugcon_write_line(text, (size_t)n);
     else
-        write_line(too_long, sizeof(too_long) - 1);
+        debugcon_write_line(too_long, sizeof(too_long) - 1);
     spin_unlock(&debugcon_lock);
 }
 

@@ -56,7 +56,7 @@ static bool wait_status(uint8_t mask, uint8_t want)
     return false;
 }
 
-static void send(uint16_t port, uint8_t byte)
+static void kbd_send(uint16_t port, uint8_t byte)
 {
     wait_status(STATUS_INPUT, 0);
     outb(port, byte);
@@ -70,7 +70,7 @@ static int response(void)
     return inb(PORT_DATA);
 }
 
-static void discard(void)
+static void kbd_discard(void)
 {
     for (int i = 0; i < 16 && (inb(PORT_STATUS) & STATUS_OUTPUT); i++)
         (void)inb(PORT_DATA);
@@ -80,7 +80,7 @@ static uint8_t read_config(void)
 {
     int config;
 
-    send(PORT_COMMAND, CMD_READ_CONFIG);
+    kbd_send(PORT_COMMAND, CMD_READ_CONFIG);
     config = response();
     return config < 0 ? 0 : (uint8_t)config;
 }
@@ -89,8 +89,8 @@ static void write_config(uint8_t config)
 {
     config |= CONFIG_KEYBOARD_IRQ | CONFIG_TRANSLATE | CONFIG_MOUSE_OFF;
     config &= (uint8_t) ~(CONFIG_MOUSE_IRQ | CONFIG_KEYBOARD_OFF);
-    send(PORT_COMMAND, CMD_WRITE_CONFIG);
-    send(PORT_DATA, config);
+    kbd_send(PORT_COMMAND, CMD_WRITE_CONFIG);
+    kbd_send(PORT_DATA, config);
 }
 
 /* The self-test resets the configuration on some controllers, so it precedes
@@ -99,14 +99,14 @@ static void init_controller(void)
 {
     uint8_t config;
 
-    send(PORT_COMMAND, CMD_DISABLE_KEYBOARD);
-    send(PORT_COMMAND, CMD_DISABLE_MOUSE);
-    discard();
+    kbd_send(PORT_COMMAND, CMD_DISABLE_KEYBOARD);
+    kbd_send(PORT_COMMAND, CMD_DISABLE_MOUSE);
+    kbd_discard();
     config = read_config();
-    send(PORT_COMMAND, CMD_SELF_TEST);
+    kbd_send(PORT_COMMAND, CMD_SELF_TEST);
     (void)response(); /* 0x55 if passed, or no byte if it is unknown */
     write_config(config);
-    send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
+    kbd_send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
 }
 
 bool kbd_init(void)
@@ -115,9 +115,9 @@ bool kbd_init(void)
     if (!present)
         return false;
     init_controller();
-    send(PORT_DATA, KBD_ENABLE_SCANNING);
+    kbd_send(PORT_DATA, KBD_ENABLE_SCANNING);
     (void)response(); /* acknowledged, if a keyboard is plugged in */
-    discard();
+    kbd_discard();
     return true;
 }
 

@@ -49,7 +49,7 @@ static void try_exit_port(uint8_t code)
         outb(QEMU_EXIT, code);
 }
 
-static void leave(const char *event)
+static void power_leave(const char *event)
 {
     debugcon_event("{\"event\":\"%s\"}", event);
     console_drain();
@@ -67,7 +67,7 @@ static void __attribute__((noreturn)) stay(void)
 
 void power_off(void)
 {
-    leave("poweroff");
+    power_leave("poweroff");
     try_acpi();
     wait_for_the_end();
     try_exit_port(0);
@@ -76,7 +76,7 @@ void power_off(void)
 
 void power_exit(uint8_t code)
 {
-    leave("exit");
+    power_leave("exit");
     try_exit_port(code);
     try_acpi();
     stay();
@@ -84,7 +84,7 @@ void power_exit(uint8_t code)
 
 void power_reset(void)
 {
-    leave("reset");
+    power_leave("reset");
     for (int i = 0; i < 1000 && (inb(KBD_COMMAND) & KBD_INPUT_FULL); i++)
         ;
     outb(KBD_COMMAND, KBD_PULSE_RESET);

@@ -71,7 +71,8 @@ static void show_all(struct screen *s)
     }
 }
 
-static void erase(struct screen *s, unsigned row, unsigned from, unsigned to)
+static void screen_erase(struct screen *s, unsigned row, unsigned from,
+                         unsigned to)
 {
     for (unsigned col = from; col < to; col++)
         set_cell(s, row, col, blank(s));
@@ -140,13 +141,13 @@ static void wrap(struct screen *s, char c)
     unsigned n = SCREEN_COLS - from;
 
     memcpy(word, line_at(s, (int)s->screen_row) + from, n * sizeof(word[0]));
-    erase(s, s->screen_row, from, SCREEN_COLS);
+    screen_erase(s, s->screen_row, from, SCREEN_COLS);
     new_line(s);
     for (; s->screen_col < n; s->screen_col++)
         set_cell(s, s->screen_row, s->screen_col, word[s->screen_col]);
 }
 
-static void put(struct screen *s, char c)
+static void screen_put(struct screen *s, char c)
 {
     if (s->screen_wrap) {
         wrap(s, c);
@@ -188,9 +189,9 @@ static void text(struct screen *s, char c)
         break;
     default:
         if (c >= ' ' && c != 127)
-            put(s, c);
+            screen_put(s, c);
         else if ((uint8_t)c >= 0xC0)
-            put(s, '?');
+            screen_put(s, '?');
         break;
     }
 }
@@ -227,11 +228,11 @@ static void erase_screen(struct screen *s, unsigned how)
     unsigned from = how == 0 ? s->screen_row + 1 : 0;
 
     if (how == 0)
-        erase(s, s->screen_row, s->screen_col, SCREEN_COLS);
+        screen_erase(s, s->screen_row, s->screen_col, SCREEN_COLS);
     else if (how != 2)
         return;
     for (unsigned row = from; row < SCREEN_ROWS; row++)
-        erase(s, row, 0, SCREEN_COLS);
+        screen_erase(s, row, 0, SCREEN_COLS);
 }
 
 static void erase_line(struct screen *s, unsigned how)
@@ -240,7 +241,7 @@ static void erase_line(struct screen *s, unsigned how)
     unsigned to = how == 1 ? s->screen_col + 1 : SCREEN_COLS;
 
     if (how <= 2)
-        erase(s, s->screen_row, from, to);
+        screen_erase(s, s->screen_row, from, to);
 }
 
 static void second_begin(struct screen *s)

@@ -84,7 +84,7 @@ static void pump_all(void)
         pump();
 }
 
-static void put(uint8_t byte)
+static void serial_put(uint8_t byte)
 {
     while (serial.head - serial.tail == TX_SIZE)
         pump();
@@ -98,8 +98,8 @@ void serial_write(const char *text, size_t n)
         return;
     for (size_t i = 0; i < n; i++) {
         if (text[i] == '\n')
-            put('\r');
-        put((uint8_t)text[i]);
+            serial_put('\r');
+        serial_put((uint8_t)text[i]);
     }
     if (!serial.interrupts)
         pump_all();

@@ -34,7 +34,7 @@ static bool set_budget(char *value)
 BOOT_OPTION(budget, "budget=", "budget=MILLIONS",
             "power off after so many million instructions", set_budget);
 
-static void check(const void *arg UNUSED)
+static void budget_check(const void *arg UNUSED)
 {
     if (last_tick == 0 || rdtsc() < last_tick)
         return;
@@ -43,4 +43,4 @@ static void check(const void *arg UNUSED)
     power_exit(EXIT_BUDGET);
 }
 
-HOOK(HOOK_TICK, check);
+HOOK(HOOK_TICK, budget_check);

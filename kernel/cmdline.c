@@ -152,8 +152,8 @@ BOOT_OPTION(ws, "ws=", "ws=SECONDS|inf",
 
 /* ---- the line ----------------------------------------------------------- */
 
-static const struct boot_option *find(const struct boot_option *table, size_t n,
-                                      const char *word)
+static const struct boot_option *
+find_boot_option(const struct boot_option *table, size_t n, const char *word)
 {
     for (size_t i = 0; i < n; i++)
         if (strncmp(word, table[i].option_name, strlen(table[i].option_name)) ==
@@ -215,7 +215,7 @@ static char *quoted_word(char *word, char **p)
 }
 
 /* The word at *p, ended with a NUL; *p moves past it. NULL at the end. */
-static char *next_word(char **p)
+static char *cut_word(char **p)
 {
     char *word = *p;
 
@@ -253,8 +253,8 @@ unsigned cmdline_read(char *text, const struct boot_option *table, size_t n)
     char *p = text;
     char *word;
 
-    for (; (word = next_word(&p)) != NULL; first = false) {
-        const struct boot_option *o = find(table, n, word);
+    for (; (word = cut_word(&p)) != NULL; first = false) {
+        const struct boot_option *o = find_boot_option(table, n, word);
 
         if (o != NULL) {
             ignored += !apply(o, word);

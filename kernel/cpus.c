@@ -57,7 +57,7 @@ BOOT_OPTION(cpus, "cpus=", "cpus=N", "use at most so many processors",
 /* ---- starting ----------------------------------------------------------- */
 
 /* The scheduler may use the processor, which runs its idle task. */
-static void join(struct cpu *cpu)
+static void cpu_join(struct cpu *cpu)
 {
     spin_lock(&sched_lock);
     cpu->cpu_idle->task_state = TASK_RUNNING;
@@ -68,7 +68,7 @@ static void join(struct cpu *cpu)
 }
 
 /* The first code of a processor in the kernel: its idle task. */
-static void begin(void *arg)
+static void ap_begin(void *arg)
 {
     struct ap *f = arg;
 
@@ -76,7 +76,7 @@ static void begin(void *arg)
     gdt_load(&f->cpu);
     trap_load();
     apic_on();
-    join(&f->cpu);
+    cpu_join(&f->cpu);
     write_cr3(paging_kernel_cr3()); /* forgets what was unmapped meanwhile */
     for (;;)
         cpu_wait_interrupt();
@@ -96,7 +96,7 @@ static void wait_us(const struct cpu *cpu, uint32_t us)
 }
 
 /* False: it does not answer. */
-static bool start(struct ap *f)
+static bool start_ap(struct ap *f)
 {
     struct cpu *cpu = &f->cpu;
     vaddr_t top = cpu->cpu_task->task_stack_top;
@@ -104,7 +104,7 @@ static bool start(struct ap *f)
     mp_send_init(cpu->cpu_apic);
     gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
     mp_install_trampoline(
-        switch_prepare(top - sizeof(struct trapframe), begin, cpu));
+        switch_prepare(top - sizeof(struct trapframe), ap_begin, cpu));
     sched_sleep_ms(RESET_MS);
     mp_send_startup(cpu->cpu_apic);
     wait_us(cpu, SOON_US);
@@ -118,7 +118,7 @@ static bool start(struct ap *f)
     return is_online(cpu);
 }
 
-static void discard(struct ap *f)
+static void ap_discard(struct ap *f)
 {
     if (f == NULL)
         return;
@@ -148,7 +148,7 @@ static struct ap *make(uint8_t apic, unsigned number)
     f->tss.iomap = sizeof(f->tss);
     if (f->cpu.cpu_task != NULL && f->segments.segments_guard != 0)
         return f;
-    discard(f);
+    ap_discard(f);
     return NULL;
 }
 
@@ -160,22 +160,22 @@ bool cpus_add(uint8_t apic)
     while (number < CPUS_MAX && cpu_online[number] != NULL)
         number++;
     f = number < CPUS_MAX ? make(apic, number) : NULL;
-    if (f != NULL && start(f))
+    if (f != NULL && start_ap(f))
         return true;
     kprintf("the processor with APIC %u %s; it is not used\n", apic,
             f == NULL ? "gets no memory" : "does not answer");
-    discard(f);
+    ap_discard(f);
     return false;
 }
 
 /* The directory of no address space is copied yet. */
-static void find(const void *arg UNUSED)
+static void cpus_find(const void *arg UNUSED)
 {
     if (acpi.acpi_count > 1 && wanted > 1 && apic_map(acpi.acpi_apic))
         cpu_limit = wanted;
 }
 
-HOOK(HOOK_FRAMES, find);
+HOOK(HOOK_FRAMES, cpus_find);
 
 static void start_all(const void *arg UNUSED)
 {
@@ -242,7 +242,7 @@ void mm_call_all(void (*fn)(void *arg), void *arg)
 /* ---- showing ------------------------------------------------------------ */
 
 /* Where it was stopped, and the locks that it held, as far as is known. */
-static void print_place(const struct cpu *cpu)
+static void print_cpu_place(const struct cpu *cpu)
 {
     char place[64];
 
@@ -274,7 +274,7 @@ static void print_cpu(const struct cpu *cpu)
     kprintf("%3u %4u %-8s %8u %5u %s", cpu->cpu_number, cpu->cpu_apic, state,
             (unsigned)cpu->cpu_switches, idle_share(cpu),
             cpu->cpu_task->task_name);
-    print_place(cpu);
+    print_cpu_place(cpu);
     kprintf("\n");
 }
 
@@ -294,18 +294,18 @@ SHELL_COMMAND(cpus, cmd_cpus, SHELL_REPORT);
 
 /* ---- panics ------------------------------------------------------------- */
 
-static void stop(const void *arg UNUSED)
+static void cpus_stop(const void *arg UNUSED)
 {
     if (cpu_limit > 1)
         mp_stop();
 }
 
-HOOK(HOOK_STOP_CPUS, stop);
+HOOK(HOOK_STOP_CPUS, cpus_stop);
 
-static void report(const void *arg UNUSED)
+static void report_cpus(const void *arg UNUSED)
 {
     if (cpu_limit > 1)
         cmd_cpus(NULL);
 }
 
-HOOK(HOOK_REPORT, report);
+HOOK(HOOK_REPORT, report_cpus);

@@ -59,7 +59,7 @@ static const char *command_line(const struct multiboot_info *info)
     return (const char *)(info->info_cmdline + KERNEL_BASE);
 }
 
-static void print_pages(const char *before, size_t pages, const char *after)
+static void print_memory(const char *before, size_t pages, const char *after)
 {
     bool small = pages < MIB(4) >> PAGE_SHIFT;
 
@@ -73,8 +73,8 @@ static void banner(unsigned processors, bool ticks)
     const struct page_totals *t = &page_totals;
     uint32_t protection = protect_on();
 
-    print_pages("Slate: ", t->total_usable, " of memory, ");
-    print_pages("", buddy_free_pages(), " free");
+    print_memory("Slate: ", t->total_usable, " of memory, ");
+    print_memory("", buddy_free_pages(), " free");
     if (t->total_unused != 0)
         kprintf("; %u MiB above the direct map unused",
                 (unsigned)(t->total_unused >> 20));

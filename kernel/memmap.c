@@ -98,8 +98,8 @@ uint64_t memmap_usable_end(const struct mem_region *r, size_t n, uint64_t addr)
     return end == addr ? 0 : end;
 }
 
-static bool fits(const struct mem_region *r, size_t n, uint64_t at,
-                 size_t bytes)
+static bool region_fits(const struct mem_region *r, size_t n, uint64_t at,
+                        size_t bytes)
 {
     return at + bytes <= PAGING_MAX_RAM &&
            memmap_usable_end(r, n, at) >= at + bytes;
@@ -111,14 +111,14 @@ paddr_t memmap_space(const struct mem_region *r, size_t n, paddr_t from,
 {
     uint64_t best = UINT64_MAX;
 
-    if (fits(r, n, from, bytes))
+    if (region_fits(r, n, from, bytes))
         return from;
     for (size_t i = 0; i < 2 * n; i++) {
         uint64_t edge =
             i % 2 == 0 ? r[i / 2].region_start : r[i / 2].region_end;
         uint64_t at = ROUND_UP(edge, (uint64_t)PAGE_SIZE);
 
-        if (at > from && at < best && fits(r, n, at, bytes))
+        if (at > from && at < best && region_fits(r, n, at, bytes))
             best = at;
     }
     return best == UINT64_MAX ? 0 : (paddr_t)best;
@@ -181,12 +181,6 @@ static void read_map(const struct multiboot_info *info)
     if (region_count == 0)
         halt("the boot loader's memory map is empty or broken");
     add_modules(info);
-}
-
-const struct mem_region *memmap_regions(size_t *n)
-{
-    *n = region_count;
-    return regions;
 }
 
 void memmap_init(const struct multiboot_info *info)

@@ -16,6 +16,7 @@
 #include "kernel/x86/ipi.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/segkmem.h"
 
 /* Never 0, which means "not yet" to callers: before the clock's first

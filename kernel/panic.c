@@ -58,7 +58,8 @@ bool panic_reported(void)
     return depth != 0;
 }
 
-static const char *place(uintptr_t pc, bool trapped, char *text, size_t size)
+static const char *place_name(uintptr_t pc, bool trapped, char *text,
+                              size_t size)
 {
     return trapped ? symbol_format(pc, text, size)
                    : symbol_caller(pc, text, size);
@@ -70,7 +71,7 @@ void print_frames(const uintptr_t *pc, unsigned n, bool trapped)
 
     for (unsigned i = 0; i < n; i++)
         kprintf("  %2u  0x%08lx  %s\n", i, (unsigned long)pc[i],
-                place(pc[i], trapped && i == 0, text, sizeof(text)));
+                place_name(pc[i], trapped && i == 0, text, sizeof(text)));
 }
 
 void panic_backtrace(void)
@@ -89,7 +90,7 @@ void print_backtrace_here(void)
 
 /* One processor reports. Others that panic at the same time wait until it stops
  * them. */
-static void claim(void)
+static void panic_claim(void)
 {
     const struct cpu *other = NULL;
 
@@ -116,10 +117,10 @@ static __attribute__((noreturn)) void end(void)
         cpu_halt();
 }
 
-static void begin(void)
+static void panic_begin(void)
 {
     irq_disable();
-    claim();
+    panic_claim();
     if (depth == 0)
         hooks_run(HOOK_STOP_CPUS, NULL);
     depth++; /* from now on spin_wait breaks locks: others must not do so */
@@ -136,7 +137,7 @@ static void headline(const char *text, uintptr_t pc, bool trapped)
     char where[64];
     char escaped[320];
 
-    place(pc, trapped, where, sizeof(where));
+    place_name(pc, trapped, where, sizeof(where));
     console_colour(CONSOLE_RED);
     kprintf("\npanic: %s\n", text);
     console_colour(CONSOLE_PLAIN);
@@ -199,7 +200,7 @@ void panic(const char *fmt, ...)
     unsigned n;
 
     trap_here(&tf);
-    begin();
+    panic_begin();
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
@@ -251,7 +252,7 @@ report(struct trapframe *tf, uint32_t cr2, const char *text)
 
 void panic_at(struct trapframe *tf, const char *text)
 {
-    begin();
+    panic_begin();
     hooks_run(HOOK_PANIC, text);
     report(tf, read_cr2(), text);
 }
@@ -263,7 +264,7 @@ void panic_trap(struct trapframe *tf)
     char text[160];
     vaddr_t guard;
 
-    begin();
+    panic_begin();
     trap_describe(tf, cr2, what, sizeof(what));
     guard = hit_guard_page(tf, cr2);
     if (guard != 0)

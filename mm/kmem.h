@@ -207,6 +207,11 @@ bool kmem_mag_all_off(void);
      KMF_FIREWALL)
 #define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
 
+/* Pages that mode S keeps unmapped, so that a late access faults; and frees
+ * those of one cache, NULL: of all. Both return their number. */
+size_t kmem_unmapped_pages(void);
+size_t kmem_unmapped_release(const struct kmem_cache *cp);
+
 /* ---- looking ------------------------------------------------------------ */
 
 /* The cache called `name`, or NULL. Another task may destroy it at any time. */

@@ -342,11 +342,6 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
 
-/* unmap.c: pages that mode S keeps unmapped, so that a late access faults; and freeing
- * those of one cache, NULL: of all. Returns their number. */
-size_t kmem_unmapped_pages(void);
-size_t kmem_unmapped_release(const struct kmem_cache *cp);
-
 /* handles.c: takes the structure of a destroyed cache; returns the one to free. */
 struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
 

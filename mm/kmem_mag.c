@@ -93,8 +93,8 @@ static void drain(struct kmem_cache *cp, struct kmem_magazine *m, uint32_t n)
 /* ---- the magazines of a processor --------------------------------------- */
 
 /* Loads a magazine in place of one that is full, empty, or not there. */
-static void load(struct kmem_cache *cp, struct kmem_cpu_cache *cc,
-                 struct kmem_magazine *m, uint32_t rounds)
+static void load_magazine(struct kmem_cache *cp, struct kmem_cpu_cache *cc,
+                          struct kmem_magazine *m, uint32_t rounds)
 {
     MM_ASSERT(mm_lock_held(&cp->cache_lock) && cp->cache_rounds != 0);
     MM_ASSERT(cc->cc_rounds % cp->cache_rounds == 0);
@@ -126,7 +126,7 @@ static void visit(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
     mm_lock(&cp->cache_lock);
     m = cp->cache_rounds == 0 ? NULL : depot_take(cp, full);
     if (m != NULL)
-        load(cp, cc, m, full ? cp->cache_rounds : 0);
+        load_magazine(cp, cc, m, full ? cp->cache_rounds : 0);
     else if (full && cc->cc_loaded != NULL)
         cc->cc_rounds = refill(cp, cc->cc_loaded);
     mm_unlock(&cp->cache_lock);
@@ -135,7 +135,8 @@ static void visit(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
 /* The loaded magazine is of no use, or there is none: loads the previous one or
  * one of the depot, or refills it, so that it has rounds (`full`), or room.
  * False: there is nothing to load. Interrupts are disabled. */
-static bool replace(struct kmem_cache *cp, struct kmem_cpu_cache *cc, bool full)
+static bool replace_magazine(struct kmem_cache *cp, struct kmem_cpu_cache *cc,
+                             bool full)
 {
     if (cc->cc_previous != NULL && (cc->cc_previous_rounds != 0) == full)
         exchange(cc);
@@ -197,7 +198,7 @@ static void line_use(struct kmem_cache *cp, void *line)
     }
     mm_lock(&cp->cache_lock);
     if (cp->cache_rounds != 0 && cc->cc_rounds == cc->cc_room)
-        load(cp, cc, line, 0);
+        load_magazine(cp, cc, line, 0);
     else
         depot_put(cp, KMEM_EMPTY, line);
     mm_unlock(&cp->cache_lock);
@@ -219,11 +220,11 @@ static inline void push(struct kmem_cpu_cache *cc, void *buf)
 }
 
 /* The loaded magazine is empty, or there is none. Interrupts are disabled. */
-static __attribute__((noinline)) void *alloc_slow(struct kmem_cache *cp,
-                                                  int flags)
+static __attribute__((noinline)) void *alloc_from_depot(struct kmem_cache *cp,
+                                                        int flags)
 {
     struct kmem_cpu_cache *cc = here(cp);
-    void *buf = replace(cp, cc, true) ? pop(cc) : NULL;
+    void *buf = replace_magazine(cp, cc, true) ? pop(cc) : NULL;
     bool bare = cc->cc_loaded == NULL;
     void *line;
 
@@ -247,7 +248,7 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
     mm_cpu_enter();
     cc = here(cp);
     if (unlikely(cc->cc_rounds == 0))
-        return alloc_slow(cp, flags);
+        return alloc_from_depot(cp, flags);
     buf = pop(cc);
     mm_cpu_leave();
     return buf;
@@ -259,7 +260,7 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
 static __attribute__((noinline)) void free_slow(struct kmem_cache *cp,
                                                 void *buf)
 {
-    bool room = replace(cp, here(cp), false);
+    bool room = replace_magazine(cp, here(cp), false);
     void *line;
 
     if (!room) {
@@ -332,8 +333,8 @@ static struct kmem_magazine *depot_reap(struct kmem_cache *cp, bool full,
 
 /* The objects of a full magazine have rested for as long as a slab must be
  * free, so slabs that become free by them may go at once. */
-static struct kmem_magazine *reap_one(struct kmem_cache *cp,
-                                      enum kmem_reap_mode mode)
+static struct kmem_magazine *reap_magazine(struct kmem_cache *cp,
+                                           enum kmem_reap_mode mode)
 {
     struct kmem_magazine *m;
     uint32_t slabs;
@@ -368,7 +369,7 @@ void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode)
 
     if (mode == KMEM_REAP_ALL && has_cpu_caches(cp))
         mm_call_all(give_back, cp);
-    while ((m = reap_one(cp, mode)) != NULL)
+    while ((m = reap_magazine(cp, mode)) != NULL)
         kmem_slab_free(magazine_cache, m);
 }
 

@@ -162,8 +162,7 @@ void kmem_reap_init(void)
 }
 
 /* Operations of clients, modulo 2^32. */
-void kmem_count(const struct kmem_cache *cp, uint32_t *allocs,
-                uint32_t *frees)
+void kmem_count(const struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
 {
     *allocs = cp->cache_allocs;
     *frees = cp->cache_frees;

@@ -20,6 +20,8 @@ struct page *page_array;
 size_t page_count;
 
 struct page_totals page_totals;
+const struct mem_region *page_regions;
+size_t page_region_count;
 
 static size_t padded_count(size_t frames)
 {
@@ -31,7 +33,7 @@ size_t page_array_bytes(size_t frames)
     return padded_count(frames) * sizeof(struct page);
 }
 
-static void mark(size_t first, size_t end, enum page_state state)
+static void mark_frames(size_t first, size_t end, enum page_state state)
 {
     for (struct page *p = page_array + first; p < page_array + end; p++)
         p->page_state = state;
@@ -48,7 +50,7 @@ static void mark_inside(const struct mem_region *r)
     first = MAX(first, (uint64_t)LOW_MEMORY_FRAMES);
     end = MIN(end, (uint64_t)page_count);
     if (first < end)
-        mark((size_t)first, (size_t)end, PAGE_TAIL);
+        mark_frames((size_t)first, (size_t)end, PAGE_TAIL);
     if (r->region_end > (uint64_t)page_count << PAGE_SHIFT)
         page_totals.total_unused +=
             r->region_end -
@@ -62,7 +64,7 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
     uint64_t last = MIN(PAGES_FOR(end), (uint64_t)page_count);
 
     if (first < last && start < end)
-        mark((size_t)first, (size_t)last, state);
+        mark_frames((size_t)first, (size_t)last, state);
 }
 
 static void count_totals(void)
@@ -82,6 +84,8 @@ void page_init(void *array, size_t frames, const struct mem_region *regions,
     MM_ASSERT((uintptr_t)array % BUDDY_ALIGN == 0);
     page_array = array;
     page_count = frames;
+    page_regions = regions;
+    page_region_count = n;
     page_totals = (struct page_totals){.total_frames = frames};
     for (size_t i = 0; i < padded_count(frames); i++) {
         page_array[i].page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);

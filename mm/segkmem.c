@@ -41,7 +41,7 @@ const char *page_state_name(enum page_state state)
 }
 
 /* Adds a number of pages, which may be negative, to the count of a use. */
-static void count(enum page_state use, ptrdiff_t pages)
+static void count_use(enum page_state use, ptrdiff_t pages)
 {
     MM_ASSERT(mm_lock_held(&segkmem.lock));
     segkmem.stat.stat_use[use] += (size_t)pages;
@@ -49,9 +49,10 @@ static void count(enum page_state use, ptrdiff_t pages)
 }
 
 /* Marks a run and counts its pages. */
-static void mark(struct page *p, size_t pages, enum page_state use, void *owner)
+static void mark_pages(struct page *p, size_t pages, enum page_state use,
+                       void *owner)
 {
-    count(use, (ptrdiff_t)pages);
+    count_use(use, (ptrdiff_t)pages);
     for (size_t i = 0; i < pages; i++) {
         p[i].page_state = use;
         p[i].page_owner = owner;
@@ -69,7 +70,7 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
         goto refund;
     mm_lock(&segkmem.lock);
     segkmem.stat.stat_gets++;
-    mark(p, pages, use, owner);
+    mark_pages(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
     return page_to_virt(p);
 
@@ -100,15 +101,15 @@ void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner)
 
     check_run(p, pages);
     mm_lock(&segkmem.lock);
-    count(p->page_state, -(ptrdiff_t)pages);
-    mark(p, pages, use, owner);
+    count_use(p->page_state, -(ptrdiff_t)pages);
+    mark_pages(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
 }
 
 /* Marks the run as buddy_alloc_run returned it; its pages count no more. */
 static void unmark(struct page *p, size_t pages)
 {
-    count(p->page_state, -(ptrdiff_t)pages);
+    count_use(p->page_state, -(ptrdiff_t)pages);
     for (size_t i = 0; i < pages; i++) {
         p[i].page_owner = NULL;
         p[i].page_state =

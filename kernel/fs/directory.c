@@ -73,8 +73,8 @@ size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
 
 /* ---- creating ----------------------------------------------------------- */
 
-static int create(const struct place *p, enum file_type type, uint32_t device,
-                  uint32_t *number)
+static int create_entry(const struct place *p, enum file_type type,
+                        uint32_t device, uint32_t *number)
 {
     const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
 
@@ -96,7 +96,7 @@ static int create_at(const struct place *p, enum file_type type,
     if (r == 0 && p->slash && type != FILE_DIRECTORY)
         r = -ENOENT;
     if (r == 0)
-        r = create(p, type, device, &number);
+        r = create_entry(p, type, device, &number);
     inode_unlock(p->dir);
     return r;
 }
@@ -129,7 +129,7 @@ static int create_inode(const struct place *p, struct inode **out)
 
     if (blank == NULL)
         return -ENOMEM;
-    r = create(p, FILE_REGULAR, 0, &number);
+    r = create_entry(p, FILE_REGULAR, 0, &number);
     if (r < 0) {
         inode_free(blank);
         return r;

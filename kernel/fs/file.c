@@ -29,14 +29,14 @@ void file_free(struct file *f)
     kmem_cache_free(file_cache, f);
 }
 
-static void release(struct object *o)
+static void destroy_file(struct object *o)
 {
     struct file *f = (struct file *)o;
 
     f->file_ops->file_release(f);
 }
 
-const struct object_type file_type = {"file", release, NULL, NULL};
+const struct object_type file_type = {"file", destroy_file, NULL, NULL};
 
 void file_init(void)
 {
@@ -291,7 +291,7 @@ static int check_inode(const struct inode *inode, uint32_t flags)
 }
 
 /* Gives `f` the operations for its inode. */
-static int prepare(struct file *f)
+static int prepare_file(struct file *f)
 {
     struct inode *inode = f->file_inode;
     const struct fs_ops *ops = inode->inode_fs->fs_ops;
@@ -309,7 +309,7 @@ static int open_inode(struct file *f, uint32_t flags)
     int error = check_inode(f->file_inode, flags);
 
     if (error == 0)
-        error = prepare(f);
+        error = prepare_file(f);
     if (error == 0 && (flags & O_TRUNC) && f->file_ops == &regular_ops)
         error = file_truncate(f, 0);
     return error;

@@ -153,7 +153,7 @@ static int mount(struct fs *fs, struct inode *dir)
     return r;
 }
 
-static void refund(const struct fs *fs)
+static void refund_mount(const struct fs *fs)
 {
     session_refund(fs->fs_session, SESSION_MOUNTS, 1);
 }
@@ -172,7 +172,7 @@ int fs_mount(struct fs *fs, struct inode *dir)
     fs->fs_owner = session_number(session_self());
     r = mount(fs, dir);
     if (r < 0)
-        refund(fs);
+        refund_mount(fs);
     return r;
 }
 
@@ -204,7 +204,7 @@ static void end_mount(struct fs *fs, struct inode *dir)
     inode_put(fs->fs_root_inode);
     inode_put(dir);
     free_path(fs);
-    refund(fs);
+    refund_mount(fs);
 }
 
 /* The references are those of the mount and of the caller. An inode that

@@ -77,7 +77,7 @@ static void split(struct hash *h)
 }
 
 /* The reverse: appends the last bucket's chain to the other's. */
-static void join(struct hash *h)
+static void hash_join(struct hash *h)
 {
     uint32_t n = h->hash_buckets - 1;
     struct hash_link **from = bucket_at(h, n);
@@ -94,7 +94,7 @@ static void join(struct hash *h)
 }
 
 /* At most two at a time: enough to catch up after a lack of memory. */
-static void grow(struct hash *h)
+static void hash_grow(struct hash *h)
 {
     for (int i = 0; i < 2 && h->hash_buckets < h->hash_count; i++)
         if (has_room(h))
@@ -108,7 +108,7 @@ void hash_insert(struct hash *h, struct hash_link *l)
     l->link_next = *bucket;
     *bucket = l;
     h->hash_count++;
-    grow(h);
+    hash_grow(h);
 }
 
 void hash_remove(struct hash *h, struct hash_link *l)
@@ -120,7 +120,7 @@ void hash_remove(struct hash *h, struct hash_link *l)
     *link = l->link_next;
     h->hash_count--;
     if (h->hash_buckets > h->hash_count && h->hash_buckets > 1)
-        join(h);
+        hash_join(h);
 }
 
 void hash_extend(struct hash *h, struct spinlock *lock)
@@ -136,7 +136,7 @@ void hash_extend(struct hash *h, struct spinlock *lock)
     if (first_spare(h) < HASH_SEGMENTS && !has_room(h)) {
         h->hash_segment[first_spare(h)] = segment;
         segment = NULL;
-        grow(h);
+        hash_grow(h);
     }
     spin_unlock(lock);
     if (segment != NULL)

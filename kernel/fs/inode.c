@@ -73,13 +73,14 @@ static void set_rank(struct inode *inode UNUSED)
 
 /* ---- lookup ------------------------------------------------------------- */
 
-static uint32_t hash_of(const struct fs *fs, uint32_t number)
+static uint32_t inode_hash(const struct fs *fs, uint32_t number)
 {
     return hash_mix(hash_mix(hash_key, fs->fs_id), number);
 }
 
 /* The inode in the table, or NULL. */
-static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
+static struct inode *find_inode(const struct fs *fs, uint32_t number,
+                                uint32_t hash)
 {
     struct hash_link *l = *hash_bucket(&inode_table, hash);
 
@@ -94,7 +95,7 @@ static struct inode *find(const struct fs *fs, uint32_t number, uint32_t hash)
 }
 
 /* Adds a reference. */
-static void take(struct inode *inode)
+static void add_reference(struct inode *inode)
 {
     spin_assert_held(&inode_list_lock);
     if (inode->inode_refs++ == 0) {
@@ -131,13 +132,13 @@ static void table_remove(struct inode *inode)
 static struct inode *find_or_insert(struct fs *fs, uint32_t number,
                                     struct inode *blank)
 {
-    uint32_t hash = hash_of(fs, number);
+    uint32_t hash = inode_hash(fs, number);
     struct inode *inode;
 
     spin_lock(&inode_list_lock);
-    inode = find(fs, number, hash);
+    inode = find_inode(fs, number, hash);
     if (inode != NULL) {
-        take(inode);
+        add_reference(inode);
         totals.total_hits++;
     } else if (blank != NULL) {
         inode = blank;
@@ -403,7 +404,7 @@ static bool comes_before(const struct inode_stat *a, const struct inode_stat *b)
                                           : a->stat_number < b->stat_number;
 }
 
-static struct inode_stat stat_of(const struct inode *inode)
+static struct inode_stat inode_stat_of(const struct inode *inode)
 {
     struct inode_stat st = {
         .stat_fs_id = inode->inode_fs->fs_id,
@@ -448,7 +449,7 @@ size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
 
         for (; l != NULL && n > 0; l = l->link_next) {
             struct inode_stat st =
-                stat_of(container_of(l, struct inode, inode_hash_link));
+                inode_stat_of(container_of(l, struct inode, inode_hash_link));
 
             if (after == NULL || comes_before(after, &st))
                 stored = keep_lowest(out, stored, n, &st);
@@ -465,7 +466,7 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
 
     *unused += listed;
     if (inode->inode_hash_link.link_hash !=
-        hash_of(inode->inode_fs, inode->inode_number))
+        inode_hash(inode->inode_fs, inode->inode_number))
         return "inode: hash does not match the number";
     if (inode->inode_state >= INODE_FAILED)
         return "inode: a failed or dropped inode is in the table";
@@ -481,7 +482,7 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
     return NULL;
 }
 
-static const char *verify_table(size_t *unused, const struct inode **at)
+static const char *verify_inodes(size_t *unused, const struct inode **at)
 {
     const char *wrong = hash_verify(&inode_table);
 
@@ -517,7 +518,7 @@ const char *inode_verify(const char **where)
     size_t unused = 0;
 
     spin_lock(&inode_list_lock);
-    wrong = verify_table(&unused, &at);
+    wrong = verify_inodes(&unused, &at);
     if (wrong == NULL) {
         at = NULL;
         wrong = verify_lru(unused);

@@ -25,7 +25,7 @@ void path_set_root(struct inode *inode)
 /* ---- one step ----------------------------------------------------------- */
 
 /* Replaces the reference at *at by `next`. */
-static void move(struct inode **at, struct inode *next)
+static void replace_inode(struct inode **at, struct inode *next)
 {
     inode_put(*at);
     *at = next;
@@ -53,7 +53,7 @@ int path_descend(struct inode **at)
 
     while (r == 0 && unlikely((*at)->inode_mounted != NULL) &&
            (next = fs_mounted_on(*at)) != NULL) {
-        move(at, next);
+        replace_inode(at, next);
         r = inode_enter(next);
     }
     return r;
@@ -65,11 +65,11 @@ static void ascend(struct inode **at)
     struct inode *covered;
 
     while (is_root(*at) && (covered = fs_covered_by((*at)->inode_fs)) != NULL)
-        move(at, covered);
+        replace_inode(at, covered);
 }
 
 /* Moves *at, a directory, to its entry `name`. */
-static int step(struct inode **at, const char *name)
+static int path_step(struct inode **at, const char *name)
 {
     struct inode *next;
     int r;
@@ -88,7 +88,7 @@ static int step(struct inode **at, const char *name)
     inode_unlock(*at);
     if (r < 0)
         return r;
-    move(at, next);
+    replace_inode(at, next);
     return path_descend(at);
 }
 
@@ -114,7 +114,7 @@ static int next_name(const char **path, char *name)
 }
 
 /* *at: the start of a path, with a reference. Skips leading slashes. */
-static int start(const char **path, struct inode *cwd, struct inode **at)
+static int path_start(const char **path, struct inode *cwd, struct inode **at)
 {
     struct inode *from = cwd != NULL && **path != '/' ? cwd : root;
 
@@ -126,7 +126,7 @@ static int start(const char **path, struct inode *cwd, struct inode **at)
 
 /* Moves *at along the path: all of it or, if `last` is not NULL, up to the last
  * name, which is copied to `last` ("" if there is none). */
-static int walk(struct inode **at, const char *path, char *last)
+static int path_walk(struct inode **at, const char *path, char *last)
 {
     char name[NAME_MAX + 1];
     int n;
@@ -141,7 +141,7 @@ static int walk(struct inode **at, const char *path, char *last)
         }
         if (n <= 0)
             return n;
-        n = step(at, name);
+        n = path_step(at, name);
         if (n < 0)
             return n;
     }
@@ -161,9 +161,9 @@ int path_lookup(const char *path, struct inode *cwd, struct inode **out)
 
     if (*path == '\0')
         return -ENOENT;
-    r = start(&rest, cwd, &at);
+    r = path_start(&rest, cwd, &at);
     if (r == 0)
-        r = walk(&at, rest, NULL);
+        r = path_walk(&at, rest, NULL);
     if (r == 0 && at->inode_type != FILE_DIRECTORY && ends_in_slash(path))
         r = -ENOTDIR;
     if (r < 0)
@@ -183,9 +183,9 @@ int path_parent(const char *path, struct inode *cwd, struct inode **dir,
     if (*path == '\0')
         return -ENOENT;
     name[0] = '\0';
-    r = start(&rest, cwd, &at);
+    r = path_start(&rest, cwd, &at);
     if (r == 0)
-        r = walk(&at, rest, name);
+        r = path_walk(&at, rest, name);
     if (r == 0 && name[0] == '\0')
         r = -EBUSY;
     if (r == 0 && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
@@ -218,7 +218,7 @@ static int prepend(struct inode **at, char *buf, size_t *begin)
     inode_unlock(*at);
     if (r < 0)
         return r;
-    move(at, parent);
+    replace_inode(at, parent);
     n = strlen(name);
     if (*begin < n + 1)
         return -ERANGE;

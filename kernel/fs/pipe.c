@@ -67,7 +67,7 @@ static void construct_end(struct file *f, uint32_t flags, struct pipe *p)
     f->file_data = p;
 }
 
-static void construct(void *obj, size_t size UNUSED)
+static void pipe_construct(void *obj, size_t size UNUSED)
 {
     struct pipe *p = obj;
 
@@ -97,7 +97,7 @@ static void destruct(void *obj, size_t size UNUSED)
 void pipe_init(void)
 {
     pipe_cache =
-        cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
+        cache_create("pipe", sizeof(struct pipe), 0, pipe_construct, destruct);
     buffer_cache = cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
 }
 
@@ -118,12 +118,12 @@ static struct pipe *alloc_uncached(void)
 
     if (p == NULL)
         return NULL;
-    construct(p, sizeof(*p));
+    pipe_construct(p, sizeof(*p));
     p->pipe_cached = false;
     return p;
 }
 
-static void discard(struct pipe *p)
+static void pipe_discard(struct pipe *p)
 {
     if (p->pipe_buffer != NULL) {
         kmem_cache_free(buffer_cache, p->pipe_buffer);
@@ -145,7 +145,7 @@ static void discard(struct pipe *p)
 /* The caller of these holds pipe_mutex. Both move `n` bytes, at least 1 and at
  * most what is there or fits. After -EFAULT the pipe is unchanged. */
 
-static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
+static ssize_t pipe_take(struct pipe *p, uint8_t *buf, size_t n)
 {
     size_t run = MIN(n, PIPE_SIZE - p->pipe_first);
     int error;
@@ -162,7 +162,7 @@ static ssize_t take(struct pipe *p, uint8_t *buf, size_t n)
 }
 
 static inline __attribute__((always_inline)) ssize_t
-put(struct pipe *p, const uint8_t *buf, size_t n)
+pipe_put(struct pipe *p, const uint8_t *buf, size_t n)
 {
     uint32_t at = (p->pipe_first + p->pipe_bytes) % PIPE_SIZE;
     size_t run = MIN(n, PIPE_SIZE - at);
@@ -179,7 +179,7 @@ put(struct pipe *p, const uint8_t *buf, size_t n)
     return (ssize_t)n;
 }
 
-static inline uint32_t room(const struct pipe *p)
+static inline uint32_t pipe_room(const struct pipe *p)
 {
     return p->pipe_limit - p->pipe_bytes;
 }
@@ -209,10 +209,10 @@ static ssize_t pipe_read(struct file *f, void *buf, size_t n)
     mutex_lock(&p->pipe_mutex);
     result = p->pipe_bytes > 0 ? 1 : wait_for_bytes(p);
     if (likely(result > 0)) {
-        result = take(p, buf, MIN(n, p->pipe_bytes));
+        result = pipe_take(p, buf, MIN(n, p->pipe_bytes));
         if (unlikely(p->pipe_bytes > 0))
             cond_signal(&p->pipe_readable);
-        if (unlikely(p->pipe_need > 0) && room(p) >= p->pipe_need)
+        if (unlikely(p->pipe_need > 0) && pipe_room(p) >= p->pipe_need)
             cond_signal(&p->pipe_writable);
     }
     mutex_unlock(&p->pipe_mutex);
@@ -232,7 +232,7 @@ static int wait_for_turn(struct pipe *p)
 }
 
 /* Allocates the buffer at the first write. */
-static int get_buffer(struct pipe *p)
+static int alloc_buffer(struct pipe *p)
 {
     p->pipe_buffer = kmem_cache_alloc(buffer_cache, KM_NOSLEEP);
     if (p->pipe_buffer == NULL)
@@ -249,12 +249,12 @@ static int get_room(struct pipe *p, uint32_t need)
     if (p->pipe_readers == 0)
         return -EPIPE;
     if (p->pipe_buffer == NULL)
-        return get_buffer(p);
+        return alloc_buffer(p);
     error = wait_for_turn(p);
     if (error != 0)
         return error;
     p->pipe_need = need;
-    while (error == 0 && p->pipe_readers > 0 && room(p) < need)
+    while (error == 0 && p->pipe_readers > 0 && pipe_room(p) < need)
         error = cond_wait(&p->pipe_writable, &p->pipe_mutex);
     p->pipe_need = 0;
     cond_signal(&p->pipe_turn);
@@ -268,10 +268,10 @@ static inline ssize_t write_piece(struct pipe *p, const uint8_t *buf, size_t n,
     ssize_t result = 0;
 
     mutex_lock(&p->pipe_mutex);
-    if (unlikely(room(p) < need || p->pipe_need > 0))
+    if (unlikely(pipe_room(p) < need || p->pipe_need > 0))
         result = get_room(p, need);
     if (likely(result == 0)) {
-        result = put(p, buf, need == n ? n : MIN(n, room(p)));
+        result = pipe_put(p, buf, need == n ? n : MIN(n, pipe_room(p)));
         cond_signal(&p->pipe_readable);
     }
     mutex_unlock(&p->pipe_mutex);
@@ -321,7 +321,7 @@ static void pipe_release(struct file *f)
     last = (p->pipe_readers | p->pipe_writers) == 0;
     mutex_unlock(&p->pipe_mutex);
     if (last)
-        discard(p);
+        pipe_discard(p);
 }
 
 static void pipe_stat_file(struct file *f, struct stat *out)

@@ -23,7 +23,6 @@
 #include "mm/buddy.h"
 #include "mm/segkmem.h"
 #include "mm/inspect/buddy_stat.h"
-#include "mm/segkmem.h"
 
 #define ROOT        1u   /* inode number; the files follow */
 #define TEXT_FIRST  8192 /* bytes; growing a text changes the figures in it */
@@ -37,7 +36,7 @@ struct text {
     char text[];
 };
 
-static size_t room(const struct text *t)
+static size_t text_room(const struct text *t)
 {
     return t->text_size - sizeof(*t) - t->text_len;
 }
@@ -66,7 +65,7 @@ static void lose(struct text **t)
 
 /* Appends to a text, which grows. Without memory *t becomes NULL and stays
  * NULL. */
-static void PRINTF_LIKE(2, 3) print(void *to, const char *fmt, ...)
+static void PRINTF_LIKE(2, 3) proc_print(void *to, const char *fmt, ...)
 {
     struct text **t = to;
     va_list ap;
@@ -75,14 +74,14 @@ static void PRINTF_LIKE(2, 3) print(void *to, const char *fmt, ...)
     if (*t == NULL)
         return;
     va_start(ap, fmt);
-    n = (size_t)vsnprintf((*t)->text + (*t)->text_len, room(*t), fmt, ap);
+    n = (size_t)vsnprintf((*t)->text + (*t)->text_len, text_room(*t), fmt, ap);
     va_end(ap);
-    if (n >= room(*t)) {
+    if (n >= text_room(*t)) {
         *t = enlarge(*t, n + 1);
         if (*t == NULL)
             return;
         va_start(ap, fmt);
-        vsnprintf((*t)->text + (*t)->text_len, room(*t), fmt, ap);
+        vsnprintf((*t)->text + (*t)->text_len, text_room(*t), fmt, ap);
         va_end(ap);
     }
     (*t)->text_len += n;
@@ -100,13 +99,13 @@ void proc_set_kmastat(proc_kmastat_t *table)
 static void write_kmastat(struct text **t)
 {
     if (kmastat_table != NULL)
-        kmastat_table(print, t, true);
+        kmastat_table(proc_print, t, true);
 }
 
 static void write_caches(struct text **t)
 {
     if (kmastat_table != NULL)
-        kmastat_table(print, t, false);
+        kmastat_table(proc_print, t, false);
 }
 
 static void write_buddyinfo(struct text **t)
@@ -114,19 +113,19 @@ static void write_buddyinfo(struct text **t)
     struct buddy_stat st;
 
     buddy_stat(&st);
-    print(t, "%5s %9s %8s %10s %12s %12s\n", "order", "block/K", "free",
-          "free/K", "allocated", "returned");
+    proc_print(t, "%5s %9s %8s %10s %12s %12s\n", "order", "block/K", "free",
+               "free/K", "allocated", "returned");
     for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        print(t, "%5u %9zu %8zu %10zu %12llu %12llu\n", order,
-              (PAGE_SIZE << order) / KIB(1), st.stat_free[order],
-              (st.stat_free[order] << order) * PAGE_SIZE / KIB(1),
-              (unsigned long long)st.stat_allocs[order],
-              (unsigned long long)st.stat_frees[order]);
+        proc_print(t, "%5u %9zu %8zu %10zu %12llu %12llu\n", order,
+                   (PAGE_SIZE << order) / KIB(1), st.stat_free[order],
+                   (st.stat_free[order] << order) * PAGE_SIZE / KIB(1),
+                   (unsigned long long)st.stat_allocs[order],
+                   (unsigned long long)st.stat_frees[order]);
 }
 
 static void meminfo_row(struct text **t, const char *name, size_t pages)
 {
-    print(t, "%-9s %9zu\n", name, pages * (PAGE_SIZE / KIB(1)));
+    proc_print(t, "%-9s %9zu\n", name, pages * (PAGE_SIZE / KIB(1)));
 }
 
 static void write_meminfo(struct text **t)
@@ -136,7 +135,7 @@ static void write_meminfo(struct text **t)
     struct segkmem_stat st;
 
     segkmem_stat(&st);
-    print(t, "%-9s %9s\n", "what", "KiB");
+    proc_print(t, "%-9s %9s\n", "what", "KiB");
     meminfo_row(t, "total", totals->total_usable);
     meminfo_row(t, "free", buddy_free_pages());
     meminfo_row(t, "kernel", totals->total_kernel);
@@ -202,7 +201,7 @@ void proc_tasks(proc_print_t *out, void *to)
 
 static void write_tasks(struct text **t)
 {
-    proc_tasks(print, t);
+    proc_tasks(proc_print, t);
 }
 
 static void sessions_row(proc_print_t *out, void *to, const char *name,
@@ -234,15 +233,15 @@ void proc_sessions(proc_print_t *out, void *to, bool json)
 
 static void write_sessions(struct text **t)
 {
-    proc_sessions(print, t, false);
+    proc_sessions(proc_print, t, false);
 }
 
 static void write_uptime(struct text **t)
 {
     uint64_t ms = timer_ms();
 
-    print(t, "%llu.%02u\n", (unsigned long long)(ms / 1000),
-          (unsigned)(ms % 1000) / 10);
+    proc_print(t, "%llu.%02u\n", (unsigned long long)(ms / 1000),
+               (unsigned)(ms % 1000) / 10);
 }
 
 /* "1f0-1f7,3f6", or "-". */
@@ -250,12 +249,13 @@ static void print_ranges(struct text **t, const struct manifest_range *ranges,
                          unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
-        print(t, "%s%x", i == 0 ? " " : ",", (unsigned)ranges[i].range_first);
+        proc_print(t, "%s%x", i == 0 ? " " : ",",
+                   (unsigned)ranges[i].range_first);
         if (ranges[i].range_last != ranges[i].range_first)
-            print(t, "-%x", (unsigned)ranges[i].range_last);
+            proc_print(t, "-%x", (unsigned)ranges[i].range_last);
     }
     if (n == 0)
-        print(t, " -");
+        proc_print(t, " -");
 }
 
 static void servers_row(struct text **t, const struct grant_stat *st)
@@ -263,27 +263,27 @@ static void servers_row(struct text **t, const struct grant_stat *st)
     const struct manifest_server *s = &st->stat_server;
     const char *before = " ";
 
-    print(t, "%-15s %5d %-7s", s->server_name, (int)st->stat_pid,
-          grant_state(st));
+    proc_print(t, "%-15s %5d %-7s", s->server_name, (int)st->stat_pid,
+               grant_state(st));
     print_ranges(t, s->server_port, s->server_ports);
     for (unsigned i = 0; i < MANIFEST_LINES; i++)
         if (s->server_irqs >> i & 1) {
-            print(t, "%s%u", before, i);
+            proc_print(t, "%s%u", before, i);
             before = ",";
         }
     if (s->server_irqs == 0)
-        print(t, " -");
+        proc_print(t, " -");
     print_ranges(t, s->server_memory, s->server_memories);
-    print(t, " %zu/%u %.*s\n", space_dma_pages(st->stat_pid), s->server_dma,
-          manifest_path_length(s), s->server_command);
+    proc_print(t, " %zu/%u %.*s\n", space_dma_pages(st->stat_pid),
+               s->server_dma, manifest_path_length(s), s->server_command);
 }
 
 static void write_servers(struct text **t)
 {
     struct grant_stat st;
 
-    print(t, "%-15s %5s %-7s %s\n", "name", "pid", "state",
-          "ports irqs memory dma program");
+    proc_print(t, "%-15s %5s %-7s %s\n", "name", "pid", "state",
+               "ports irqs memory dma program");
     for (size_t n = 0; grant_stat(n, &st); n++)
         servers_row(t, &st);
 }
@@ -291,7 +291,7 @@ static void write_servers(struct text **t)
 static void mounts_row(struct text **t, struct fs *fs, const char *path,
                        struct wait_budget *budget UNUSED)
 {
-    print(t, "%-8s %s\n", fs->fs_name, path);
+    proc_print(t, "%-8s %s\n", fs->fs_name, path);
 }
 
 /* Without figures if the server does not reply in time. */
@@ -305,12 +305,12 @@ static void statfs_row(struct text **t, struct fs *fs, const char *path,
     r = fs_stat(fs, &st);
     wait_budget_end(budget);
     if (r == 0)
-        print(t, "%-8s %u %u %u %u %u %s\n", st.fs_kind,
-              (unsigned)st.fs_block_size, (unsigned)st.fs_blocks,
-              (unsigned)st.fs_blocks_free, (unsigned)st.fs_files,
-              (unsigned)st.fs_files_free, path);
+        proc_print(t, "%-8s %u %u %u %u %u %s\n", st.fs_kind,
+                   (unsigned)st.fs_block_size, (unsigned)st.fs_blocks,
+                   (unsigned)st.fs_blocks_free, (unsigned)st.fs_files,
+                   (unsigned)st.fs_files_free, path);
     else
-        print(t, "%-8s - - - - - %s\n", fs->fs_name, path);
+        proc_print(t, "%-8s - - - - - %s\n", fs->fs_name, path);
 }
 
 typedef void mount_row_t(struct text **t, struct fs *fs, const char *path,
@@ -341,14 +341,14 @@ static void write_each_mount(struct text **t, mount_row_t *row)
 
 static void write_mounts(struct text **t)
 {
-    print(t, "%-8s %s\n", "fs", "on");
+    proc_print(t, "%-8s %s\n", "fs", "on");
     write_each_mount(t, mounts_row);
 }
 
 static void write_statfs(struct text **t)
 {
-    print(t, "%-8s %s\n", "fs",
-          "block_size blocks blocks_free files files_free on");
+    proc_print(t, "%-8s %s\n", "fs",
+               "block_size blocks blocks_free files files_free on");
     write_each_mount(t, statfs_row);
 }
 

@@ -109,8 +109,8 @@ static bool is_dir(const struct ramfs_node *node)
 typedef uint32_t word_t __attribute__((may_alias, aligned(1)));
 
 /* Of directory and name, a word at a time where possible. */
-static uint32_t hash_of(const struct ramfs_node *dir, const char *name,
-                        size_t n)
+static uint32_t entry_hash(const struct ramfs_node *dir, const char *name,
+                           size_t n)
 {
     uint32_t hash = hash_mix(hash_key, dir->node_number);
 
@@ -128,10 +128,10 @@ static bool matches(const struct ramfs_entry *e, uint32_t hash,
            memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0';
 }
 
-static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
-                                size_t n)
+static struct ramfs_entry *find_ramfs_entry(const struct ramfs_node *dir,
+                                            const char *name, size_t n)
 {
-    uint32_t hash = hash_of(dir, name, n);
+    uint32_t hash = entry_hash(dir, name, n);
     struct ramfs_entry *e = NULL;
     struct hash_link *l;
 
@@ -148,7 +148,7 @@ static struct ramfs_entry *find(const struct ramfs_node *dir, const char *name,
 struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
                               size_t n)
 {
-    const struct ramfs_entry *e = find(dir, name, n);
+    const struct ramfs_entry *e = find_ramfs_entry(dir, name, n);
 
     return e == NULL ? NULL : e->entry_node;
 }
@@ -175,7 +175,7 @@ static void attach_entry(struct ramfs_entry *e, struct ramfs_node *dir,
     e->entry_name[n] = '\0';
     e->entry_dir = dir;
     e->entry_cookie = dir->dir_cookie++;
-    e->entry_hash_link.link_hash = hash_of(dir, name, n);
+    e->entry_hash_link.link_hash = entry_hash(dir, name, n);
     hash_insert(&entries, &e->entry_hash_link);
     list_insert_before(&dir->dir_entries, &e->entry_link);
     node->node_nlink++;
@@ -229,7 +229,7 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
     return 0;
 }
 
-static void remove_entry(struct ramfs_entry *e)
+static void unlink_entry(struct ramfs_entry *e)
 {
     spin_lock(&ramfs_lock);
     detach_entry(e);
@@ -256,7 +256,7 @@ static int add_node(struct ramfs_node *dir, const char *name, size_t n,
 int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
                  enum file_type type, struct ramfs_node **out)
 {
-    const struct ramfs_entry *e = find(dir, name, n);
+    const struct ramfs_entry *e = find_ramfs_entry(dir, name, n);
 
     if (e == NULL)
         return add_node(dir, name, n, type, 0, out);
@@ -336,7 +336,7 @@ static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
 static int ramfs_unlink(struct inode *dir, const char *name,
                         struct inode *inode)
 {
-    remove_entry(find(ramfs_node_of(dir), name, strlen(name)));
+    unlink_entry(find_ramfs_entry(ramfs_node_of(dir), name, strlen(name)));
     sync_links(inode);
     return 0;
 }
@@ -345,7 +345,7 @@ static int ramfs_rmdir(struct inode *dir, const char *name, struct inode *inode)
 {
     if (!list_empty(&ramfs_node_of(inode)->dir_entries))
         return -ENOTEMPTY;
-    remove_entry(find(ramfs_node_of(dir), name, strlen(name)));
+    unlink_entry(find_ramfs_entry(ramfs_node_of(dir), name, strlen(name)));
     sync_links(inode);
     sync_links(dir);
     return 0;
@@ -357,7 +357,8 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
                         struct inode *inode UNUSED, struct inode *target)
 {
     struct ramfs_node *dir = ramfs_node_of(to_dir);
-    struct ramfs_entry *e = find(ramfs_node_of(from_dir), from, strlen(from));
+    struct ramfs_entry *e =
+        find_ramfs_entry(ramfs_node_of(from_dir), from, strlen(from));
     size_t n = strlen(to);
     int r = check_room(dir);
 
@@ -368,7 +369,7 @@ static int ramfs_rename(struct inode *from_dir, const char *from,
         return -ENOTEMPTY;
     /* Point of no return. */
     if (target != NULL) {
-        remove_entry(find(dir, to, n));
+        unlink_entry(find_ramfs_entry(dir, to, n));
         sync_links(target);
     }
     spin_lock(&ramfs_lock);
@@ -550,12 +551,12 @@ static const char *verify_dir(const struct ramfs_node *dir)
                : "ramfs: a directory's count of links is wrong";
 }
 
-static const char *verify_entry(const struct ramfs_entry *e)
+static const char *verify_ramfs_entry(const struct ramfs_entry *e)
 {
     const struct ramfs_node *node = e->entry_node;
 
-    if (hash_of(e->entry_dir, e->entry_name,
-                strnlen(e->entry_name, NAME_MAX)) !=
+    if (entry_hash(e->entry_dir, e->entry_name,
+                   strnlen(e->entry_name, NAME_MAX)) !=
         e->entry_hash_link.link_hash)
         return "ramfs: hash does not match the name";
     if (node->node_nlink == 0)
@@ -590,7 +591,7 @@ const char *ramfs_verify(const char **where)
             const struct ramfs_entry *e =
                 container_of(l, struct ramfs_entry, entry_hash_link);
 
-            wrong = verify_entry(e);
+            wrong = verify_ramfs_entry(e);
             if (wrong != NULL)
                 snprintf(text, sizeof(text), "entry \"%.*s\"", NAME_MAX,
                          e->entry_name);

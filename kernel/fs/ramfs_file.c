@@ -94,7 +94,7 @@ static uint32_t vector_pages(uint32_t slots)
 
 /* Charges the session of the running task for `n` more pages and, if it was not
  * the last to add one, for all pages of the file. */
-static int charge(struct ramfs_node *node, uint32_t n)
+static int charge_pages(struct ramfs_node *node, uint32_t n)
 {
     uint32_t own = session_number(session_self());
     uint32_t moved = own == node->file_session
@@ -109,7 +109,7 @@ static int charge(struct ramfs_node *node, uint32_t n)
     return 0;
 }
 
-static void refund(const struct ramfs_node *node, uint32_t n)
+static void refund_pages(const struct ramfs_node *node, uint32_t n)
 {
     session_refund_number(node->file_session, SESSION_FILES, n);
 }
@@ -127,12 +127,12 @@ static int make_slot(struct ramfs_node *node, uint32_t i)
     while (slots <= i)
         slots *= 2;
     more = vector_pages(slots) - vector_pages(node->file_slots);
-    r = charge(node, more);
+    r = charge_pages(node, more);
     if (r < 0)
         return r;
     vector = kmem_zalloc(slots * sizeof(*vector), KM_NOSLEEP);
     if (vector == NULL) {
-        refund(node, more);
+        refund_pages(node, more);
         return -ENOMEM;
     }
     memcpy(vector, node->file_page, node->file_slots * sizeof(*vector));
@@ -163,12 +163,12 @@ static int new_page(struct ramfs_node *node, uint32_t i, bool whole,
     int r = make_slot(node, i);
 
     if (r == 0)
-        r = charge(node, 1);
+        r = charge_pages(node, 1);
     if (r < 0)
         return r;
     *out = kmem_cache_alloc(page_cache, KM_NOSLEEP);
     if (*out == NULL) {
-        refund(node, 1);
+        refund_pages(node, 1);
         return -ENOMEM;
     }
     if (whole)
@@ -218,7 +218,7 @@ static int write_part(struct inode *inode, uint32_t pos, const void *buf,
         set_page(node, i, page);
     } else if (r < 0 && fresh) {
         kmem_cache_free(page_cache, page);
-        refund(node, 1);
+        refund_pages(node, 1);
     } else if (r < 0) {
         clean_up(node, page, pos, n);
     }
@@ -266,7 +266,7 @@ static void free_pages(struct ramfs_node *node, uint32_t first)
         freed += vector_pages(node->file_slots);
         replace_vector(node, NULL, 0);
     }
-    refund(node, freed);
+    refund_pages(node, freed);
 }
 
 int ramfs_truncate(struct inode *inode, uint32_t size)

@@ -129,7 +129,7 @@ static int wait_for_key(void)
 
 /* Returns the console to the shell and wakes it from its wait for the child,
  * for which it tests `programs` under sched_lock. */
-static void stop(void)
+static void console_return(void)
 {
     spin_lock(&sched_lock);
     programs = false;
@@ -143,7 +143,7 @@ bool tty_signal_key(int key)
     if (!programs)
         return false;
     if (key == CTRL_BACKSLASH) {
-        stop();
+        console_return();
         return true;
     }
     if (key != CTRL_C || !front.front_signals ||
@@ -204,7 +204,7 @@ static bool prepare_line(void)
 
 /* Collects typed keys up to the end of a line. Whether there is a line for the
  * caller. */
-static bool gather(void)
+static bool gather_line(void)
 {
     int key;
 
@@ -226,7 +226,7 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
         bool done;
 
         mutex_lock(&line_mutex);
-        done = gather();
+        done = gather_line();
         if (done)
             result = tty_line_take(&line, buf, n);
         mutex_unlock(&line_mutex);
@@ -241,7 +241,7 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
 
 /* Writes once programs own the console. 0, or -EINTR: the caller has been
  * killed. */
-static int show(const char *text, size_t n)
+static int tty_show(const char *text, size_t n)
 {
     int error = lock_in_turn(programs_own);
 
@@ -263,7 +263,7 @@ static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
 
         if (error == 0) {
             length = console_line(text, length);
-            error = show(text, length);
+            error = tty_show(text, length);
         }
         if (error != 0)
             return done > 0 ? (ssize_t)done : error;

@@ -32,13 +32,13 @@ static void append(struct tty_line *l, char c)
     l->tty_echo(c == '\t' ? " " : &c, 1);
 }
 
-static void erase(struct tty_line *l, uint32_t to)
+static void tty_erase(struct tty_line *l, uint32_t to)
 {
     for (; l->tty_len > to; l->tty_len--)
         l->tty_echo("\b \b", 3);
 }
 
-static uint32_t word_start(const struct tty_line *l)
+static uint32_t tty_word_start(const struct tty_line *l)
 {
     uint32_t at = l->tty_len;
 
@@ -49,7 +49,7 @@ static uint32_t word_start(const struct tty_line *l)
     return at;
 }
 
-static void finish(struct tty_line *l)
+static void finish_line(struct tty_line *l)
 {
     l->tty_text[l->tty_len++] = '\n';
     l->tty_echo("\n", 1);
@@ -59,15 +59,15 @@ static void finish(struct tty_line *l)
 static void cooked_key(struct tty_line *l, int key)
 {
     if (key == '\n')
-        finish(l);
+        finish_line(l);
     else if (key == CTRL('D'))
         l->tty_done = true;
     else if (key == '\b' && l->tty_len > 0)
-        erase(l, l->tty_len - 1);
+        tty_erase(l, l->tty_len - 1);
     else if (key == CTRL('U'))
-        erase(l, 0);
+        tty_erase(l, 0);
     else if (key == CTRL('W'))
-        erase(l, word_start(l));
+        tty_erase(l, tty_word_start(l));
     else if (key == CTRL('C')) {
         l->tty_echo("^C\n", 3);
         l->tty_len = 0;

@@ -80,7 +80,8 @@ static int32_t result_of(const struct userfs_request *c)
     return result;
 }
 
-static int send(struct port *port, struct userfs_request *c, bool *received)
+static int send_request(struct port *port, struct userfs_request *c,
+                        bool *received)
 {
     return ipc_call_kernel(port, c->request_words, &c->request_buffer,
                            wait_limit_ms(), received);
@@ -137,7 +138,7 @@ static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
 
     if (error != 0)
         return error;
-    error = send(port, c, received);
+    error = send_request(port, c, received);
     object_put(&port->port_object);
     return error;
 }
@@ -250,7 +251,7 @@ int userfs_read_stat(struct port *port, struct fs_stat *out)
         .request_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
     };
     bool received;
-    int error = send(port, &c, &received);
+    int error = send_request(port, &c, &received);
     int32_t result = error != 0 ? failure(error) : result_of(&c);
 
     if (result < 0)
@@ -272,7 +273,7 @@ void userfs_free(struct fs *fs)
     kmem_cache_free(userfs_cache, u);
 }
 
-static struct userfs *create(struct port *port, const struct fs_stat *st)
+static struct userfs *new_userfs(struct port *port, const struct fs_stat *st)
 {
     struct userfs *u = kmem_cache_alloc(userfs_cache, KM_NOSLEEP);
 
@@ -345,7 +346,7 @@ int userfs_mount(struct port *port, struct inode *dir)
         return error;
     if (is_userfs(dir->inode_fs) && dir->inode_number == dir->inode_fs->fs_root)
         return take_over(userfs_of(dir->inode_fs), port, &st);
-    u = create(port, &st);
+    u = new_userfs(port, &st);
     if (u == NULL)
         return -ENOMEM;
     error = fs_mount(&u->userfs_fs, dir);
@@ -424,7 +425,7 @@ bool userfs_snapshot(struct fs *fs, struct userfs_stat *out)
     return true;
 }
 
-static const char *check(const struct userfs *u)
+static const char *userfs_check(const struct userfs *u)
 {
     const struct fs *fs = &u->userfs_fs;
     const struct inode *root = fs->fs_root_inode;
@@ -453,7 +454,7 @@ const char *userfs_verify(const char **where)
     while (wrong == NULL && (fs = fs_next(last, NULL, &root)) != NULL) {
         last = fs->fs_id;
         if (is_userfs(fs))
-            wrong = check(userfs_of(fs));
+            wrong = userfs_check(userfs_of(fs));
         inode_put(root);
     }
     snprintf(text, sizeof(text), "mount %u", (unsigned)last);

@@ -27,7 +27,7 @@ static void set_read(struct inode *inode, uint32_t generation, bool changed)
     inode->inode_data = (void *)(uintptr_t)(generation << 1 | changed);
 }
 
-static void changed(struct inode *inode)
+static void inode_changed(struct inode *inode)
 {
     set_read(inode, userfs_generation(inode), true);
 }
@@ -108,7 +108,7 @@ static int usable(struct inode *inode)
 }
 
 /* Sends a request about an inode to a server that knows it. */
-static int32_t ask(struct inode *inode, struct userfs_request *c)
+static int32_t request_about(struct inode *inode, struct userfs_request *c)
 {
     int32_t result;
 
@@ -145,7 +145,7 @@ static int ask_names(struct inode *dir, struct userfs_request *c,
     c->request_words[1] = dir->inode_number;
     c->request_buffer.ipc_send = names;
     c->request_buffer.ipc_send_size = (uint32_t)n;
-    result = ask(dir, c);
+    result = request_about(dir, c);
     *reply = c->request_words[2];
     return result > 0 ? -EIO : result;
 }
@@ -169,7 +169,7 @@ static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
 
     if (error == 0)
         error = ask_name(dir, label, inode->inode_number, 0, name, reply);
-    changed(dir);
+    inode_changed(dir);
     return error;
 }
 
@@ -198,7 +198,7 @@ static int userfs_create(struct inode *dir, const char *name,
 {
     int error = ask_name(dir, FS_CREATE, type, device, name, ino);
 
-    changed(dir);
+    inode_changed(dir);
     if (error != 0)
         return error;
     if (type == FILE_DIRECTORY)
@@ -256,12 +256,12 @@ static void moved(struct inode *from_dir, struct inode *to_dir,
 {
     bool dir = inode->inode_type == FILE_DIRECTORY;
 
-    changed(from_dir);
-    changed(to_dir);
+    inode_changed(from_dir);
+    inode_changed(to_dir);
     if (dir) {
         one_link_less(from_dir);
         to_dir->inode_nlink++;
-        changed(inode);
+        inode_changed(inode);
     }
     if (target == NULL)
         return;
@@ -316,7 +316,7 @@ static int userfs_name(struct inode *dir, char *name)
         .request_words = {FS_NAME, dir->inode_number},
         .request_buffer = {.ipc_receive = name, .ipc_receive_max = NAME_MAX},
     };
-    int32_t result = ask(dir, &c);
+    int32_t result = request_about(dir, &c);
     uint32_t n;
 
     if (result < 0)
@@ -340,7 +340,7 @@ static ssize_t fetch(struct inode *inode, struct userfs_request *c, void *buf,
     c->request_words[3] = (uint32_t)n;
     c->request_buffer.ipc_receive = buf;
     c->request_buffer.ipc_receive_max = (uint32_t)n;
-    result = ask(inode, c);
+    result = request_about(inode, c);
     if (result >= 0 && (uint32_t)result != c->request_buffer.ipc_received)
         return -EIO;
     return result;
@@ -368,7 +368,8 @@ static ssize_t in_pieces(struct inode *inode, uint32_t offset, char *buf,
     return (ssize_t)done;
 }
 
-static ssize_t load(struct inode *inode, uint32_t offset, void *buf, size_t n)
+static ssize_t userfs_load(struct inode *inode, uint32_t offset, void *buf,
+                           size_t n)
 {
     struct userfs_request c = {.request_words = {FS_READ, 0, offset}};
 
@@ -378,7 +379,8 @@ static ssize_t load(struct inode *inode, uint32_t offset, void *buf, size_t n)
 static ssize_t userfs_read(struct inode *inode, uint32_t offset, void *buf,
                            size_t n)
 {
-    return in_pieces(inode, offset, buf, MIN(n, UINT32_MAX - offset), load);
+    return in_pieces(inode, offset, buf, MIN(n, UINT32_MAX - offset),
+                     userfs_load);
 }
 
 /* One request with bytes; returns how many were written. */
@@ -388,7 +390,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, void *buf, size_t n)
         .request_words = {FS_WRITE | IPC_DATA, inode->inode_number, offset},
         .request_buffer = {.ipc_send = buf, .ipc_send_size = (uint32_t)n},
     };
-    int32_t result = ask(inode, &c);
+    int32_t result = request_about(inode, &c);
     uint32_t size = c.request_words[2];
 
     if (result < 0)
@@ -397,7 +399,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, void *buf, size_t n)
         size < offset + (uint32_t)result)
         return -EIO;
     inode->inode_size = size;
-    changed(inode);
+    inode_changed(inode);
     return result;
 }
 
@@ -412,11 +414,11 @@ static int userfs_truncate(struct inode *inode, uint32_t size)
     struct userfs_request c = {
         .request_words = {FS_TRUNCATE, inode->inode_number, size},
     };
-    int32_t result = ask(inode, &c);
+    int32_t result = request_about(inode, &c);
 
     if (result < 0)
         return result;
-    changed(inode);
+    inode_changed(inode);
     if (result > 0)
         return -EIO;
     inode->inode_size = size;
@@ -484,8 +486,8 @@ static int userfs_sync(struct fs *fs, struct inode *inode)
     struct userfs_request c = {
         .request_words = {FS_SYNC, inode == NULL ? 0 : inode->inode_number},
     };
-    int32_t result =
-        inode == NULL ? userfs_call(userfs_of(fs), &c) : ask(inode, &c);
+    int32_t result = inode == NULL ? userfs_call(userfs_of(fs), &c)
+                                   : request_about(inode, &c);
 
     return result > 0 ? -EIO : result;
 }

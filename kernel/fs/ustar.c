@@ -54,7 +54,8 @@ struct unpacking {
 };
 
 /* Names from the archive are escaped before they are printed. */
-static void report(struct unpacking *u, const char *name, const char *what)
+static void report_entry(struct unpacking *u, const char *name,
+                         const char *what)
 {
     char text[PATH_LEN + 1];
 
@@ -156,8 +157,8 @@ static void take_path(struct unpacking *u, const struct header *h)
 /* ---- files -------------------------------------------------------------- */
 
 /* The first component of `name` in `dir`; created as `type` if missing. */
-static int enter(struct ramfs_node *dir, const char *name, size_t n,
-                 enum file_type type, struct ramfs_node **out)
+static int enter_component(struct ramfs_node *dir, const char *name, size_t n,
+                           enum file_type type, struct ramfs_node **out)
 {
     int r;
 
@@ -173,7 +174,8 @@ static int enter(struct ramfs_node *dir, const char *name, size_t n,
 }
 
 /* Walks the directories of the first `n` bytes of the path, creating them. */
-static int walk(struct unpacking *u, size_t n, struct ramfs_node **dir)
+static int walk_directories(struct unpacking *u, size_t n,
+                            struct ramfs_node **dir)
 {
     const char *p = u->path;
     const char *end = p + n;
@@ -189,7 +191,8 @@ static int walk(struct unpacking *u, size_t n, struct ramfs_node **dir)
 
         while (p < end && *p != '/')
             p++;
-        r = enter(*dir, name, (size_t)(p - name), FILE_DIRECTORY, dir);
+        r = enter_component(*dir, name, (size_t)(p - name), FILE_DIRECTORY,
+                            dir);
         p++;
     }
     if (r == 0) {
@@ -213,9 +216,9 @@ static int add_file(struct unpacking *u, const char *data, uint32_t size)
         return -EISDIR;
     if (size > RAMFS_FILE_MAX)
         return -EFBIG;
-    r = walk(u, dir, &node);
+    r = walk_directories(u, dir, &node);
     if (r == 0)
-        r = enter(node, u->path + dir, n - dir, FILE_REGULAR, &node);
+        r = enter_component(node, u->path + dir, n - dir, FILE_REGULAR, &node);
     if (r == 0 && node->node_type != FILE_REGULAR)
         r = -EISDIR; /* "." */
     if (r == 0)
@@ -223,7 +226,8 @@ static int add_file(struct unpacking *u, const char *data, uint32_t size)
     return r;
 }
 
-static int add(struct unpacking *u, char type, const char *data, uint32_t size)
+static int unpack_entry(struct unpacking *u, char type, const char *data,
+                        uint32_t size)
 {
     struct ramfs_node *dir;
 
@@ -232,7 +236,7 @@ static int add(struct unpacking *u, char type, const char *data, uint32_t size)
     case '\0':
         return add_file(u, data, size);
     case '5':
-        return walk(u, u->path_len, &dir);
+        return walk_directories(u, u->path_len, &dir);
     default:
         return -EROFS; /* see error_text */
     }
@@ -269,16 +273,16 @@ static bool take_entry(struct unpacking *u, const struct header *h)
 
     take_path(u, h);
     if (!octal(h->size, sizeof(h->size), &size)) {
-        report(u, u->path, "its size is not a number");
+        report_entry(u, u->path, "its size is not a number");
         return true;
     }
     if (size > (size_t)(u->end - u->pos)) {
-        report(u, u->path, "the archive ends within this file");
+        report_entry(u, u->path, "the archive ends within this file");
         return false;
     }
-    r = add(u, h->type, u->pos, size);
+    r = unpack_entry(u, h->type, u->pos, size);
     if (r < 0)
-        report(u, u->path, error_text(r));
+        report_entry(u, u->path, error_text(r));
     u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
     return true;
 }
@@ -297,11 +301,11 @@ static const struct header *next_header(struct unpacking *u)
         if (!lost && sum_of(h) == 0)
             return NULL;
         if (!lost)
-            report(u, "broken header", "searching for the next");
+            report_entry(u, "broken header", "searching for the next");
         lost = true;
     }
     if (!lost)
-        report(u, "no end mark", "the archive is truncated");
+        report_entry(u, "no end mark", "the archive is truncated");
     return NULL;
 }
 

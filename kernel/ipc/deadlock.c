@@ -183,7 +183,7 @@ bool ipc_deadlock(struct task *t)
 
 /* Ends the wait of a caller that is in a deadlock. False: it waits as before,
  * and is in none. */
-static bool refuse(struct task *t)
+static bool refuse_call(struct task *t)
 {
     struct sight sight = look_at(t);
     bool deadlock = ipc_deadlock(t);
@@ -204,14 +204,14 @@ static bool search_callers(const struct port *port)
 
     if (t == NULL)
         list_for_each (l, &port->port_callers)
-            if (refuse(ipc_task(l)) || !lock_break(ipc_task(l)))
+            if (refuse_call(ipc_task(l)) || !lock_break(ipc_task(l)))
                 return false;
     for (unsigned n = 1; t != NULL && n <= CHAIN_MAX; n++) {
         if (n % STEP == 0 && !lock_break(t))
             return false;
         if (t->task_ipc.ipc_state == IPC_QUEUED &&
             t->task_ipc.ipc_port == port) {
-            refuse(t);
+            refuse_call(t);
             return true;
         }
         t = waits_for(t);

@@ -17,7 +17,7 @@ static uint16_t length(const struct list *head)
     return n;
 }
 
-static struct port_stat stat_of(const struct port *port)
+static struct port_stat port_stat_of(const struct port *port)
 {
     return (struct port_stat){
         .stat_number = port->port_number,
@@ -46,7 +46,7 @@ struct port *port_walk(struct port *last, struct port_stat *out)
     if (at == &port_all) {
         port = NULL;
     } else {
-        *out = stat_of(port);
+        *out = port_stat_of(port);
         object_get(&port->port_object);
     }
     spin_unlock(&sched_lock);
@@ -60,7 +60,7 @@ struct port *port_walk(struct port *last, struct port_stat *out)
 #define WALK_MAX 65536u /* a longer list is broken */
 
 /* Whether `link` is in the list. */
-static bool listed(const struct list *head, const struct list *link)
+static bool is_listed(const struct list *head, const struct list *link)
 {
     size_t n = 0;
 
@@ -128,7 +128,7 @@ static const struct list *list_of(const struct task_ipc *ipc)
     }
 }
 
-static const char *check_task(const struct task *t)
+static const char *ipc_check_task(const struct task *t)
 {
     const struct task_ipc *ipc = &t->task_ipc;
     const char *wrong = check_members(&ipc->ipc_clients, IPC_REPLY, NULL, t);
@@ -136,11 +136,11 @@ static const char *check_task(const struct task *t)
     if (wrong != NULL)
         return wrong;
     if (ipc->ipc_last != NULL &&
-        !listed(&ipc->ipc_clients, &ipc->ipc_last->task_ipc.ipc_link))
+        !is_listed(&ipc->ipc_clients, &ipc->ipc_last->task_ipc.ipc_link))
         return "the caller received last does not wait for a reply";
     if (ipc->ipc_state == IPC_NONE)
         return NULL;
-    if (!listed(list_of(ipc), &ipc->ipc_link))
+    if (!is_listed(list_of(ipc), &ipc->ipc_link))
         return "a task is not in the list of its state";
     if (t->task_waiting != NULL ||
         (timeout_pending(&t->task_timeout) && !ipc->ipc_kernel))
@@ -159,11 +159,11 @@ struct finding {
     char finding_where[32];
 };
 
-static bool check_next(struct task *t, void *arg)
+static bool ipc_check_next(struct task *t, void *arg)
 {
     struct finding *f = arg;
 
-    f->finding_wrong = check_task(t);
+    f->finding_wrong = ipc_check_task(t);
     if (f->finding_wrong == NULL)
         return true;
     snprintf(f->finding_where, sizeof(f->finding_where), "task %d %s",
@@ -197,7 +197,7 @@ const char *ipc_verify(const char **where)
 
     check_ports(&f);
     if (f.finding_wrong == NULL)
-        task_each(check_next, &f);
+        task_each(ipc_check_next, &f);
     *where = f.finding_where;
     return f.finding_wrong;
 }

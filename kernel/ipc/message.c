@@ -325,7 +325,7 @@ static void take_bits(struct port *port, const struct task *to)
 }
 
 /* Receives notification bits or a queued call. RETRY: neither was left. */
-static int take(struct task *self, struct port *port)
+static int take_message(struct task *self, struct port *port)
 {
     struct task *client;
 
@@ -387,7 +387,7 @@ static inline int receive(struct task *self, struct port *port,
         if (likely(!pending(port)))
             result = wait_for_call(self, port, replied);
         else
-            result = take(self, port);
+            result = take_message(self, port);
         replied = NULL;
     } while (unlikely(result == RETRY));
     return result;

@@ -57,7 +57,7 @@ struct port *port_create(void)
 
 /* ---- handles created and closed ----------------------------------------- */
 
-static void release(struct object *o)
+static void port_release(struct object *o)
 {
     struct port *port = container_of(o, struct port, port_object);
 
@@ -112,7 +112,7 @@ static void uncount_handle(struct object *o, uint32_t flags)
 
 const struct object_type port_type = {
     .type_name = "port",
-    .type_release = release,
+    .type_release = port_release,
     .type_open = count_handle,
     .type_close = uncount_handle,
 };

@@ -11,7 +11,8 @@
 
 /* Whether the receiver has room for the message. The kernel takes no handles:
  * nothing would ever close them. */
-static bool fits(const struct task *to, uint32_t tag, uint32_t bytes)
+static bool receiver_has_room(const struct task *to, uint32_t tag,
+                              uint32_t bytes)
 {
     const struct ipc_buffer *in = to->task_ipc.ipc_buffer;
 
@@ -53,7 +54,7 @@ int ipc_transfer(struct task *to, struct task *from, uint32_t tag)
     struct object *o = NULL;
     int error = 0;
 
-    if (!fits(to, tag, bytes))
+    if (!receiver_has_room(to, tag, bytes))
         return -EMSGSIZE;
     if (tag & IPC_HANDLE) {
         o = handle_object(from->task_handles, out->ipc_send_handle, NULL);

@@ -62,7 +62,7 @@ static void redraw(struct line *l)
 }
 
 /* Moves the cursor on the screen from one position in the text to another. */
-static void step(const struct line *l, unsigned from, unsigned to)
+static void step_cursor(const struct line *l, unsigned from, unsigned to)
 {
     char move[16];
 
@@ -90,13 +90,13 @@ static void redraw_from(struct line *l, unsigned cursor, unsigned from,
     }
     end = MIN(l->line_len, l->line_left + window(l));
     after = end < l->line_len;
-    step(l, cursor, from);
+    step_cursor(l, cursor, from);
     l->line_write(l->line_text + from, end - after - from);
     if (after)
         draw(l, ">");
     if (shorter)
         draw(l, "\033[K");
-    step(l, end, l->line_pos);
+    step_cursor(l, end, l->line_pos);
 }
 
 static void bell(const struct line *l)
@@ -159,7 +159,7 @@ static void delete_right(struct line *l)
         cut(l, l->line_pos, l->line_pos + 1);
 }
 
-static void move(struct line *l, unsigned to)
+static void move_cursor(struct line *l, unsigned to)
 {
     unsigned cursor = l->line_pos;
 
@@ -169,10 +169,10 @@ static void move(struct line *l, unsigned to)
     if (follow_cursor(l))
         redraw(l);
     else
-        step(l, cursor, to);
+        step_cursor(l, cursor, to);
 }
 
-static void replace(struct line *l, const char *text)
+static void replace_line(struct line *l, const char *text)
 {
     l->line_len = (unsigned)strlcpy(l->line_text, text, sizeof(l->line_text));
     l->line_pos = l->line_len;
@@ -193,7 +193,7 @@ static char *past_line(struct line *l, unsigned back)
     return l->line_history[(l->line_count - back) % LINE_HISTORY];
 }
 
-static bool is_blank(const char *s)
+static bool is_blank_line(const char *s)
 {
     while (*s == ' ')
         s++;
@@ -202,7 +202,7 @@ static bool is_blank(const char *s)
 
 static void remember(struct line *l)
 {
-    if (is_blank(l->line_text))
+    if (is_blank_line(l->line_text))
         return;
     if (l->line_count > 0 && strcmp(past_line(l, 1), l->line_text) == 0)
         return;
@@ -217,7 +217,7 @@ static void recall(struct line *l, unsigned back)
     if (l->line_recall == 0)
         strlcpy(l->line_present, l->line_text, sizeof(l->line_present));
     l->line_recall = back;
-    replace(l, back ? past_line(l, back) : l->line_present);
+    replace_line(l, back ? past_line(l, back) : l->line_present);
 }
 
 const char *line_remembered(const struct line *l, unsigned n)
@@ -377,7 +377,7 @@ void line_begin(struct line *l, const char *prompt)
     draw(l, prompt);
 }
 
-static enum line_result enter(struct line *l)
+static enum line_result line_enter(struct line *l)
 {
     draw(l, "\n");
     if (l->line_overflow)
@@ -402,16 +402,16 @@ static void edit(struct line *l, int key)
 {
     switch (key_character(key)) {
     case CTRL('B'):
-        move(l, l->line_pos - 1);
+        move_cursor(l, l->line_pos - 1);
         break;
     case CTRL('F'):
-        move(l, l->line_pos + 1);
+        move_cursor(l, l->line_pos + 1);
         break;
     case CTRL('A'):
-        move(l, 0);
+        move_cursor(l, 0);
         break;
     case CTRL('E'):
-        move(l, l->line_len);
+        move_cursor(l, l->line_len);
         break;
     case CTRL('P'):
         recall(l, l->line_recall + 1);
@@ -449,7 +449,7 @@ static void edit(struct line *l, int key)
 enum line_result line_key(struct line *l, int key)
 {
     if (key == '\n')
-        return enter(l);
+        return line_enter(l);
     if (key == CTRL('C'))
         return cancel(l);
     if (key == CTRL('D') && l->line_len == 0)

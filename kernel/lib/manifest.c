@@ -45,7 +45,7 @@ static void PRINTF_LIKE(3, 4)
 
 /* ---- words -------------------------------------------------------------- */
 
-static bool is_blank(char c)
+static bool is_separator(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
@@ -57,7 +57,7 @@ static bool at_end_of_line(const struct reading *r)
 
 static void skip_blanks(struct reading *r)
 {
-    while (!at_end_of_line(r) && is_blank(*r->at))
+    while (!at_end_of_line(r) && is_separator(*r->at))
         r->at++;
     if (r->at < r->end && *r->at == '#')
         while (!at_end_of_line(r))
@@ -72,7 +72,7 @@ static bool next_word(struct reading *r)
     skip_blanks(r);
     if (at_end_of_line(r))
         return false;
-    for (; !at_end_of_line(r) && !is_blank(*r->at); r->at++)
+    for (; !at_end_of_line(r) && !is_separator(*r->at); r->at++)
         if (n < WORD_MAX)
             r->word[n++] = *r->at == '\0' ? '?' : *r->at;
         else
@@ -249,7 +249,7 @@ static void take_restart(struct reading *r)
 /* ---- stanzas ------------------------------------------------------------ */
 
 /* Ends the current stanza. */
-static void finish(struct reading *r)
+static void finish_stanza(struct reading *r)
 {
     const char *wrong;
 
@@ -275,7 +275,7 @@ static bool is_name(const char *s)
 
 static void take_server(struct reading *r)
 {
-    finish(r);
+    finish_stanza(r);
     r->server = (struct manifest_server){.server_ports = 0};
     r->stanza = r->line;
     r->broken = false;
@@ -305,7 +305,7 @@ static const struct entry *find_entry(const char *name)
     return NULL;
 }
 
-static void read_line(struct reading *r)
+static void read_manifest_line(struct reading *r)
 {
     const struct entry *e;
 
@@ -334,12 +334,12 @@ unsigned manifest_read(const char *text, size_t n,
     struct reading r = {.at = text, .end = text + n, .reader = reader};
 
     for (r.line = 1; r.at < r.end; r.line++) {
-        read_line(&r);
+        read_manifest_line(&r);
         while (!at_end_of_line(&r))
             r.at++;
         if (r.at < r.end)
             r.at++;
     }
-    finish(&r);
+    finish_stanza(&r);
     return r.errors;
 }

@@ -41,7 +41,7 @@ struct spec {
 
 /* ---- output ------------------------------------------------------------- */
 
-static void put(struct out *o, const char *s, size_t n)
+static void out_put(struct out *o, const char *s, size_t n)
 {
     if (o->out_len < o->out_size)
         memcpy(o->out_buf + o->out_len, s, MIN(n, o->out_size - o->out_len));
@@ -65,9 +65,9 @@ static void put_field(struct out *o, const struct spec *sp, const char *prefix,
 
     if (!(sp->spec_flags & FLAG_LEFT))
         put_fill(o, ' ', pad);
-    put(o, prefix, prefix_len);
+    out_put(o, prefix, prefix_len);
     put_fill(o, '0', zeroes);
-    put(o, s, n);
+    out_put(o, s, n);
     if (sp->spec_flags & FLAG_LEFT)
         put_fill(o, ' ', pad);
 }
@@ -287,7 +287,7 @@ static bool convert(struct out *o, const struct spec *sp, struct args *a)
         put_pointer(o, sp, (uintptr_t)va_arg(a->args_list, void *));
         return true;
     case '%':
-        put(o, "%", 1);
+        out_put(o, "%", 1);
         return true;
     default:
         return false;
@@ -308,7 +308,7 @@ static const char *directive(struct out *o, const char *f, struct args *a)
     if (*f != 0)
         f++;
     if (!convert(o, &sp, a))
-        put(o, start, (size_t)(f - start));
+        out_put(o, start, (size_t)(f - start));
     return f;
 }
 
@@ -323,7 +323,7 @@ int vsnprintf(char *buf, size_t size, const char *fmt, va_list ap)
 
         while (*fmt != 0 && *fmt != '%')
             fmt++;
-        put(&o, run, (size_t)(fmt - run));
+        out_put(&o, run, (size_t)(fmt - run));
         if (*fmt == '%')
             fmt = directive(&o, fmt, &a);
     }

@@ -99,7 +99,7 @@ void debugcmd_print_transaction(const char *what,
 
 /* ---- debug -------------------------------------------------------------- */
 
-static void print_cache(const struct kmem_cache_stat *st)
+static void print_modes(const struct kmem_cache_stat *st)
 {
     char letters[8];
 
@@ -133,7 +133,7 @@ static void show_modes(void)
         else if (st.stat_slabs == 0 && st.stat_kind == KMEM_KIND_CLASS)
             empty++; /* there are many */
         else
-            print_cache(&st);
+            print_modes(&st);
     if (empty)
         kprintf("size classes without slabs in a mode: %zu\n", empty);
     kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");
@@ -166,7 +166,7 @@ static bool read_change(const char *word, struct change *c)
     return false;
 }
 
-static unsigned changed(const struct change *c, unsigned modes)
+static unsigned modes_changed(const struct change *c, unsigned modes)
 {
     if (c->change_sign == '=')
         return c->change_modes;
@@ -180,7 +180,7 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
                         bool named)
 {
     unsigned before = kmem_debug_modes(cp);
-    unsigned modes = changed(c, before);
+    unsigned modes = modes_changed(c, before);
     char was[8], is[8], why[112];
     int error = modes == before ? 0 : kmem_debug_set(cp, modes);
 

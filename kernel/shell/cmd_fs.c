@@ -30,7 +30,7 @@ static void print_inode(const struct inode_stat *st)
             st->stat_refs == 0 ? "  unused" : "");
 }
 
-static void print_rows(bool all)
+static void print_inodes(bool all)
 {
     struct inode_stat st[BATCH];
     const struct inode_stat *after = NULL;
@@ -76,7 +76,7 @@ static int cmd_inodes(char **argv)
     pager_to_end();
     kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
             "SIZE", "REFS");
-    print_rows(shell_option('a'));
+    print_inodes(shell_option('a'));
     print_totals();
     return 0;
 }

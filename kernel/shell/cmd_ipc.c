@@ -86,7 +86,7 @@ static void print_chain(const struct ipc_edge *e)
     kprintf("\n");
 }
 
-static void print_stack(const char *name, pid_t pid)
+static void print_task_stack(const char *name, pid_t pid)
 {
     if (pid == 0 || is_shown(pid))
         return;
@@ -103,8 +103,8 @@ static void print_stacks(const struct ipc_edge *e)
 
         if (*shown)
             return;
-        print_stack(e->edge_name, e->edge_task);
-        print_stack(e->edge_server_name, e->edge_server);
+        print_task_stack(e->edge_name, e->edge_task);
+        print_task_stack(e->edge_server_name, e->edge_server);
         *shown = true;
     }
 }

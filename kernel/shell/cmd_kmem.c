@@ -194,6 +194,12 @@ const char *heap_age(uint64_t ms, char buf[HEAP_CELL])
     return buf;
 }
 
+size_t heap_header_bytes(const struct kmem_cache_stat *st)
+{
+    return st->stat_slab_pages * PAGE_SIZE -
+           st->stat_slab_objects * st->stat_chunk - st->stat_slab_left;
+}
+
 uint32_t heap_random(uint32_t *state)
 {
     uint32_t x = *state;

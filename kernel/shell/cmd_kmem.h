@@ -140,6 +140,9 @@ bool heap_match(const char *name, const char *pattern);
 /* The next of a sequence of pseudo-random numbers; *state must not be 0. */
 uint32_t heap_random(uint32_t *state);
 
+/* Bytes of the kmem_slab at a small slab's end; 0 in the large layout. */
+size_t heap_header_bytes(const struct kmem_cache_stat *st);
+
 /* The cache called `name`, or NULL after an error line. */
 struct kmem_cache *heap_cache_named(const char *name);
 

@@ -20,13 +20,6 @@ static size_t slab_bytes(const struct kmem_cache_stat *st)
     return st->stat_slab_pages * PAGE_SIZE;
 }
 
-/* Bytes of the kmem_slab at a small slab's end; 0 in the large layout. */
-static size_t header_bytes(const struct kmem_cache_stat *st)
-{
-    return slab_bytes(st) - st->stat_slab_objects * st->stat_chunk -
-           st->stat_slab_left;
-}
-
 /* The word appended for the link of a small buffer with a constructed state,
  * which the link would overwrite. */
 static size_t extra_word(const struct kmem_cache_stat *st)
@@ -109,7 +102,7 @@ static void print_chunk(const struct kmem_cache_stat *st)
 
 static void print_geometry(const struct kmem_cache_stat *st)
 {
-    size_t header = header_bytes(st);
+    size_t header = heap_header_bytes(st);
     char buf[HEAP_CELL];
 
     print_chunk(st);
@@ -162,10 +155,11 @@ size_t heap_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     entry[LEDGER_EXTRA_WORD] = st->stat_inuse * extra;
     entry[LEDGER_DEBUG_TAG] = st->stat_inuse * tag;
     entry[LEDGER_COLOUR] = colour_bytes(cp, st);
-    entry[LEDGER_TAIL] = st->stat_slabs * (slab_bytes(st) - header_bytes(st) -
-                                           st->stat_slab_objects * chunk) -
-                         entry[LEDGER_COLOUR];
-    entry[LEDGER_HEADER] = st->stat_slabs * header_bytes(st);
+    entry[LEDGER_TAIL] =
+        st->stat_slabs * (slab_bytes(st) - heap_header_bytes(st) -
+                          st->stat_slab_objects * chunk) -
+        entry[LEDGER_COLOUR];
+    entry[LEDGER_HEADER] = st->stat_slabs * heap_header_bytes(st);
     entry[LEDGER_BUFCTL] = 0;
     entry[LEDGER_HASH] = st->stat_hash_bytes;
     entry[LEDGER_FREE] = (st->stat_total - st->stat_inuse) * chunk;

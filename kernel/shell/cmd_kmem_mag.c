@@ -35,8 +35,8 @@ static void print_depot(const struct kmem_depot_stat *d, int width)
             (unsigned)d->stat_min, (unsigned)d->stat_limit);
 }
 
-static void print_row(const struct kmem_cache_stat *st,
-                      const struct kmem_mag_stat *mag)
+static void print_mag_row(const struct kmem_cache_stat *st,
+                          const struct kmem_mag_stat *mag)
 {
     char cell[HEAP_CELL];
 
@@ -48,12 +48,12 @@ static void print_row(const struct kmem_cache_stat *st,
             heap_percent(share(st, mag->stat_served), cell));
 }
 
-static bool is_used(const struct kmem_mag_stat *mag)
+static bool mag_is_used(const struct kmem_mag_stat *mag)
 {
     return mag->stat_served != 0 || mag->stat_cpus != 0;
 }
 
-static void print_table(struct kmem_cache *only)
+static void print_magazines(struct kmem_cache *only)
 {
     struct kmem_cache_stat st;
     struct kmem_mag_stat mag;
@@ -65,9 +65,9 @@ static void print_table(struct kmem_cache *only)
             HEAP_NAME, "CACHE");
     heap_each (cp, only, &st) {
         kmem_mag_stat(cp, &mag);
-        if (only == NULL && !is_used(&mag))
+        if (only == NULL && !mag_is_used(&mag))
             continue;
-        print_row(&st, &mag);
+        print_mag_row(&st, &mag);
         trapped += st.stat_trapped * st.stat_size;
         rows++;
     }
@@ -114,7 +114,7 @@ static int cmd_magazines(char **argv)
     if (on || off)
         error = switch_them(cp, on);
     if (error == 0)
-        print_table(cp);
+        print_magazines(cp);
     return error;
 }
 

@@ -42,7 +42,7 @@ static void print_bufctl(const struct kmem_bufctl *bcp)
                 (unsigned long)buf);
 }
 
-static void print_table(const void *table)
+static void print_hash_table(const void *table)
 {
     for (struct kmem_cache *cp = kmem_cache_first(); cp;
          cp = kmem_cache_next(cp))
@@ -63,7 +63,7 @@ void heap_print_own(const struct kmem_cache *cp, uintptr_t start)
         kprintf("slab data of cache %s, slab base 0x%08lx\n",
                 heap_owner_name(sp->slab_cache), (unsigned long)sp->slab_base);
     else if (cp == kmem_hash_cache)
-        print_table((const void *)start);
+        print_hash_table((const void *)start);
     else if (*heap_owner_name((const void *)start) != '!')
         kprintf("the cache %s itself\n", heap_owner_name((const void *)start));
 }

@@ -201,7 +201,7 @@ static void count_states(size_t count[PAGE_STATES])
         count[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
 }
 
-static void print_legend(void)
+static void print_pages_legend(void)
 {
     static const char *const what[PAGE_STATES] = {
         [PAGE_RESERVED] = "holes, BIOS, devices",
@@ -374,7 +374,7 @@ static int cmd_pages(char **argv)
         json_pages();
     } else {
         print_picture();
-        print_legend();
+        print_pages_legend();
     }
     return 0;
 }

@@ -268,7 +268,7 @@ PART void free_one(struct play_cache *pc, struct list *l)
     pc->play_count--;
 }
 
-static void print_state(const struct play_cache *pc, char sign, size_t n)
+static void print_change(const struct play_cache *pc, char sign, size_t n)
 {
     struct kmem_cache_stat st;
 
@@ -292,7 +292,7 @@ static int play_alloc(char **argv)
         return wrong_count(argv[3]);
     while (n < want && !shell_interrupted() && alloc_one(pc))
         n++;
-    print_state(pc, '+', n);
+    print_change(pc, '+', n);
     if (n == want || shell_interrupted())
         return 0;
     if (memory_is_short())
@@ -306,7 +306,7 @@ static int play_alloc(char **argv)
 
 /* Moves `n` of the objects, picked at random, to `out` (Knuth's Algorithm S:
  * volume 2, section 3.4.2). */
-static void pick(struct play_cache *pc, size_t n, struct list *out)
+static void pick_random(struct play_cache *pc, size_t n, struct list *out)
 {
     size_t left = pc->play_count;
     struct list *next;
@@ -352,7 +352,7 @@ PART void free_at_random(struct play_cache *pc, size_t n)
 {
     struct list picked = LIST_INIT(picked);
 
-    pick(pc, n, &picked);
+    pick_random(pc, n, &picked);
     shuffle(&picked);
     while (!list_empty(&picked))
         free_one(pc, picked.next);
@@ -378,7 +378,7 @@ static int play_free(char **argv)
         free_at_random(pc, n);
     else
         free_in_order(pc, n, *how == 'l');
-    print_state(pc, '-', n);
+    print_change(pc, '-', n);
     return 0;
 }
 

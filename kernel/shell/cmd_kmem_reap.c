@@ -18,7 +18,7 @@ struct reap_sum {
     size_t rs_rows;
 };
 
-static void print_head(void)
+static void print_reap_head(void)
 {
     kprintf("%-*s %6s %6s %6s %8s %9s %6s %6s\n", HEAP_NAME, "CACHE", "T", "m",
             "L", "REAPABLE", "LAST-REAP", "FREED", "KEPT");
@@ -35,8 +35,8 @@ static const char *last_reap(const struct kmem_cache_stat *st,
     return heap_age(now - MIN(now, st->stat_last_reap_ms), buf);
 }
 
-static void print_row(const struct kmem_cache_stat *st, size_t freed,
-                      size_t kept)
+static void print_reap_row(const struct kmem_cache_stat *st, size_t freed,
+                           size_t kept)
 {
     char age[HEAP_CELL];
 
@@ -48,8 +48,8 @@ static void print_row(const struct kmem_cache_stat *st, size_t freed,
 
 /* ---- reap --------------------------------------------------------------- */
 
-static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
-                     bool always, struct reap_sum *sum)
+static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
+                       bool always, struct reap_sum *sum)
 {
     struct kmem_reap_result r;
     struct kmem_cache_stat st;
@@ -63,7 +63,7 @@ static void reap_one(struct kmem_cache *cp, enum kmem_reap_mode mode,
     sum->rs_all.reap_pages += r.reap_pages;
     sum->rs_all.reap_objects += r.reap_objects;
     sum->rs_all.reap_kept += r.reap_kept;
-    print_row(&st, mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
+    print_reap_row(&st, mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
 }
 
 /* The allocator's own caches last: a reaped slab of another cache frees objects
@@ -76,7 +76,7 @@ static void reap_all(enum kmem_reap_mode mode, struct reap_sum *sum)
     for (int own = 0; own < 2; own++)
         heap_all (cp, &st) {
             if ((st.stat_kind == KMEM_KIND_INTERNAL) == own)
-                reap_one(cp, mode, false, sum);
+                reap_cache(cp, mode, false, sum);
             if (shell_interrupted())
                 return;
         }
@@ -148,9 +148,9 @@ static int cmd_reap(char **argv)
     if (mode == KMEM_REAP_ALL)
         reclaim_inodes(cp);
     pager_to_end();
-    print_head();
+    print_reap_head();
     if (cp)
-        reap_one(cp, mode, true, &sum);
+        reap_cache(cp, mode, true, &sum);
     else
         reap_all(mode, &sum);
     if (sum.rs_rows == 0 && !shell_interrupted())
@@ -200,7 +200,7 @@ static int set_interval(const char *word)
 static void show_ws(const struct kmem_cache_stat *st)
 {
     if (!shell_option('j')) {
-        print_row(st, st->stat_last_reap_freed, st->stat_last_reap_kept);
+        print_reap_row(st, st->stat_last_reap_freed, st->stat_last_reap_kept);
         return;
     }
     heap_json_name(st);
@@ -230,7 +230,7 @@ static int cmd_ws(char **argv)
     if (!heap_cache_argument(argv[1], &only))
         return 1;
     if (!json)
-        print_head();
+        print_reap_head();
     heap_each (cp, only, &st)
         if (json || only || has_ws(&st)) {
             show_ws(&st);

@@ -26,8 +26,8 @@ static struct {
 } refs;
 
 /* A kmem_ref_fn_t. Only stores the reference: the caller holds locks. */
-static bool keep(uintptr_t at, const char *root, const struct kmem_buf_stat *in,
-                 void *arg)
+static bool keep_ref(uintptr_t at, const char *root,
+                     const struct kmem_buf_stat *in, void *arg)
 {
     struct ref *r;
 
@@ -74,7 +74,7 @@ void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
     refs.count = 0;
     refs.stack = (uintptr_t)__builtin_frame_address(0) - PAGE_SIZE;
     refs.stack_end = stack_end;
-    if (!kmem_leak_refs((const void *)addr, keep, NULL)) {
+    if (!kmem_leak_refs((const void *)addr, keep_ref, NULL)) {
         kprintf("no memory for the search of pointers to it\n");
         return;
     }

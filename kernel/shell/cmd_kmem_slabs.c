@@ -51,8 +51,8 @@ static enum console_colour colour_of_cell(char cell)
     }
 }
 
-static void print_cells(struct kmem_cache *cp, size_t n,
-                        const struct kmem_slab_stat *st)
+static void print_slab_cells(struct kmem_cache *cp, size_t n,
+                             const struct kmem_slab_stat *st)
 {
     char cells[HEAP_MAP_BITS];
     size_t got = slab_cells(cp, n, st, cells);
@@ -77,7 +77,7 @@ static const enum console_colour colour_of[] = {
     [KMEM_SLAB_FREE] = CONSOLE_GREEN,
 };
 
-static void print_state(enum kmem_slab_state state)
+static void print_slab_state(enum kmem_slab_state state)
 {
     console_colour(colour_of[state]);
     kprintf("%-7s", heap_state_name(state));
@@ -95,9 +95,9 @@ static void print_slab(struct kmem_cache *cp, size_t n,
             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
             (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
             st->stat_colour, st->stat_refcnt, st->stat_chunks);
-    print_state(st->stat_state);
+    print_slab_state(st->stat_state);
     kprintf(" %6s", idle);
-    print_cells(cp, n, st);
+    print_slab_cells(cp, n, st);
 }
 
 static void json_slab(struct kmem_cache *cp, size_t n,

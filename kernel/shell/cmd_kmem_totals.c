@@ -13,7 +13,7 @@ struct figure {
     uint64_t fig_weight; /* what the average divides by */
 };
 
-static void gather(struct figure *f, uint64_t value, uint64_t weight)
+static void gather_figure(struct figure *f, uint64_t value, uint64_t weight)
 {
     if (f->fig_weight == 0 || value < f->fig_min)
         f->fig_min = value;
@@ -55,17 +55,19 @@ static void gather_cache(struct figure *cache, struct figure *object,
 {
     uint64_t used = (uint64_t)st->stat_inuse * st->stat_size;
 
-    gather(&cache[OBJECTS], st->stat_inuse, 1);
-    gather(&cache[SLABS], st->stat_slabs, 1);
-    gather(&cache[PARTIAL], st->stat_partial_slabs, 1);
-    gather(&cache[MEMORY], st->stat_mem, 1);
-    gather(&cache[USED], used, 1);
-    gather(&cache[LOSS], st->stat_mem - MIN((uint64_t)st->stat_mem, used), 1);
+    gather_figure(&cache[OBJECTS], st->stat_inuse, 1);
+    gather_figure(&cache[SLABS], st->stat_slabs, 1);
+    gather_figure(&cache[PARTIAL], st->stat_partial_slabs, 1);
+    gather_figure(&cache[MEMORY], st->stat_mem, 1);
+    gather_figure(&cache[USED], used, 1);
+    gather_figure(&cache[LOSS],
+                  st->stat_mem - MIN((uint64_t)st->stat_mem, used), 1);
     if (st->stat_inuse == 0)
         return;
-    gather(&object[OBJ_MEMORY], st->stat_chunk, st->stat_inuse);
-    gather(&object[OBJ_USER], st->stat_size, st->stat_inuse);
-    gather(&object[OBJ_LOSS], st->stat_chunk - st->stat_size, st->stat_inuse);
+    gather_figure(&object[OBJ_MEMORY], st->stat_chunk, st->stat_inuse);
+    gather_figure(&object[OBJ_USER], st->stat_size, st->stat_inuse);
+    gather_figure(&object[OBJ_LOSS], st->stat_chunk - st->stat_size,
+                  st->stat_inuse);
 }
 
 static void print_figures(const struct figure *cache,

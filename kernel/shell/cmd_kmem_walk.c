@@ -77,7 +77,7 @@ static void json_row(const struct walk *w, const struct row *r)
     kprintf("}\n");
 }
 
-static void print_row(const struct walk *w, const struct row *r)
+static void print_walk_row(const struct walk *w, const struct row *r)
 {
     kprintf("%c0x%08lx %-16s 0x%08lx %4zu %-7s", r->row_bad ? '!' : ' ',
             (unsigned long)r->row_addr, w->walk_st.stat_name,
@@ -99,7 +99,7 @@ static void put_row(struct walk *w, const struct row *r)
     if (w->walk_json)
         json_row(w, r);
     else
-        print_row(w, r);
+        print_walk_row(w, r);
 }
 
 /* ---- objects, slabs, bufctls, hash entries ------------------------------ */

@@ -30,7 +30,7 @@ struct place {
 /* Too big for a stack; one shell, one command at a time. */
 static struct place place;
 
-static bool find_place(uintptr_t addr, struct place *p)
+static bool place_of_address(uintptr_t addr, struct place *p)
 {
     memset(p, 0, sizeof(*p));
     p->place_addr = addr;
@@ -50,13 +50,6 @@ static bool find_place(uintptr_t addr, struct place *p)
 static size_t chunk_offset(const struct place *p, size_t i)
 {
     return p->place_slab.stat_colour + i * p->place_st.stat_chunk;
-}
-
-/* Bytes of the kmem_slab at a small slab's end; 0 in the large layout. */
-static size_t header_bytes(const struct place *p)
-{
-    return p->place_slab.stat_bytes - p->place_st.stat_slab_left -
-           p->place_st.stat_slab_objects * p->place_st.stat_chunk;
 }
 
 static bool is_small(const struct place *p)
@@ -144,7 +137,8 @@ static void print_outside(const struct place *p)
                        offset + KMEM_GUARD_FRONT >= p->place_slab.stat_colour
                    ? "the redzone before the first object"
                    : "the colour gap before the first object";
-    else if (offset >= p->place_slab.stat_bytes - header_bytes(p))
+    else if (offset >=
+             p->place_slab.stat_bytes - heap_header_bytes(&p->place_st))
         what = "the kmem_slab at the end";
     kprintf("no object: %s of a slab of cache %s, base + %zu\n", what,
             p->place_st.stat_name, offset);
@@ -191,7 +185,7 @@ static const struct page *first_of(const struct page *frame)
                : frame;
 }
 
-static void print_frame(const struct page *frame, uintptr_t addr)
+static void print_frame_of(const struct page *frame, uintptr_t addr)
 {
     size_t head = heap_block_head(page_index(frame));
     const struct page *first = first_of(frame);
@@ -233,7 +227,7 @@ static void print_former(uintptr_t addr)
         entry.log_op == KMEM_OP_FREE ? "freed" : "allocated", &entry.log_trans);
 }
 
-static void print_stack(uintptr_t addr)
+static void print_stack_of(uintptr_t addr)
 {
     char text[80];
 
@@ -243,10 +237,10 @@ static void print_stack(uintptr_t addr)
 
 static void print_managed(const struct page *frame, uintptr_t addr)
 {
-    print_frame(frame, addr);
+    print_frame_of(frame, addr);
     print_symbol(addr);
-    print_stack(addr);
-    if (find_place(addr, &place))
+    print_stack_of(addr);
+    if (place_of_address(addr, &place))
         print_in_slab(&place);
     else if (frame->page_state == PAGE_UNMAPPED)
         print_unmapped(addr);
@@ -317,14 +311,15 @@ static void print_strip(const struct place *p)
 
     kprintf("colour %zu | %zu objects of %zu | tail %zu | header %zu\n",
             p->place_slab.stat_colour, n, p->place_st.stat_chunk, tail,
-            header_bytes(p));
+            heap_header_bytes(&p->place_st));
     for (size_t i = 0; i < n; i++) {
         if (i % ROW_CHUNKS == 0)
             kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
                     i == 0 && p->place_slab.stat_colour ? ':' : ' ');
         kprintf("%c", chunk_cell(p, i));
     }
-    kprintf("%s%s\n", tail ? "=" : "", header_bytes(p) ? "H" : "");
+    kprintf("%s%s\n", tail ? "=" : "",
+            heap_header_bytes(&p->place_st) ? "H" : "");
     kprintf("# used  . free  %s! bad  : colour gap  = tail  H kmem_slab\n\n",
             MM_MAGAZINES ? "o free, in a magazine  " : "");
 }
@@ -406,7 +401,7 @@ static int cmd_map(char **argv)
 
     if (!heap_address(argv[1], &addr))
         return 1;
-    if (addr < (uintptr_t)mm_phys_to_virt(0) || !find_place(addr, &place))
+    if (addr < (uintptr_t)mm_phys_to_virt(0) || !place_of_address(addr, &place))
         return shell_error("no slab holds 0x%lx; `whatis` says what is there",
                            (unsigned long)addr);
     print_in_slab(&place);

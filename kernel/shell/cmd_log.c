@@ -18,7 +18,7 @@
 
 /* ---- rows --------------------------------------------------------------- */
 
-static void print_head(void)
+static void print_log_head(void)
 {
     kprintf("%6s %*s %-5s %3s %4s %-*s %-8s %-8s %s\n", "SEQ", AGO_WIDTH,
             "T-AGE", "OP", "CPU", "TASK", NAME_WIDTH, "CACHE", "SLAB", "BUF",
@@ -127,7 +127,8 @@ static bool concerns(const struct kmem_log_entry *e, uintptr_t addr)
                                                  : addr - buf < size_of(e);
 }
 
-static bool fits(const struct filter *f, const struct kmem_log_entry *e)
+static bool entry_matches(const struct filter *f,
+                          const struct kmem_log_entry *e)
 {
     return (f->filter_addr == 0 || concerns(e, f->filter_addr)) &&
            (!f->filter_cache ||
@@ -143,11 +144,11 @@ static void show_log(const struct filter *f)
     uint32_t shown = 0;
 
     if (!f->filter_json)
-        print_head();
+        print_log_head();
     for (uint32_t i = 0; i < kept && shown < f->filter_rows; i++) {
         if (shell_interrupted())
             break;
-        if (!kmem_log_get(last - i, &e) || !fits(f, &e))
+        if (!kmem_log_get(last - i, &e) || !entry_matches(f, &e))
             continue;
         shown++;
         if (f->filter_json)
@@ -220,7 +221,7 @@ int logcmd_history(const char *word)
             "the log has no transaction of 0x%08lx; caches in mode U are "
             "logged",
             (unsigned long)addr);
-    print_head();
+    print_log_head();
     print_entry(&e, true);
     while (e.log_prev != 0 && kmem_log_get(e.log_prev, &older)) {
         if (shell_interrupted())

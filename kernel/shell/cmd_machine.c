@@ -16,7 +16,6 @@
 #include "mm/buddy.h"
 #include "mm/segkmem.h"
 #include "mm/inspect/buddy_stat.h"
-#include "mm/segkmem.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
 
@@ -138,9 +137,6 @@ SHELL_COMMAND(sym, cmd_sym, SHELL_REPORT);
 /* ---- meminfo ------------------------------------------------------------ */
 
 struct meminfo {
-    const struct mem_region *info_regions;
-    size_t info_count;
-    const struct page_totals *info_totals;
     struct buddy_stat info_buddy;
     struct segkmem_stat info_segkmem;
     struct commit_stat info_commit;
@@ -163,11 +159,11 @@ static void print_pages(const char *what, size_t pages)
 
 static void print_meminfo(const struct meminfo *m)
 {
-    const struct page_totals *t = m->info_totals;
+    const struct page_totals *t = &page_totals;
 
     kprintf("%-12s  %-12s %13s  %s\n", "START", "END", "SIZE", "KIND");
-    for (size_t i = 0; i < m->info_count; i++)
-        print_region(&m->info_regions[i]);
+    for (size_t i = 0; i < page_region_count; i++)
+        print_region(&page_regions[i]);
     kprintf("\n%-34s %9s %12s\n", "PAGES OF 4 KIB", "PAGES", "KIB");
     print_pages("page frames, holes and all", t->total_frames);
     print_pages("  reserved", t->total_reserved);
@@ -191,12 +187,12 @@ static void print_meminfo(const struct meminfo *m)
 
 static void json_meminfo(const struct meminfo *m)
 {
-    const struct page_totals *t = m->info_totals;
+    const struct page_totals *t = &page_totals;
 
-    for (size_t i = 0; i < m->info_count; i++)
+    for (size_t i = 0; i < page_region_count; i++)
         kprintf("{\"start\":%llu,\"end\":%llu,\"usable\":%s}\n",
-                m->info_regions[i].region_start, m->info_regions[i].region_end,
-                m->info_regions[i].region_usable ? "true" : "false");
+                page_regions[i].region_start, page_regions[i].region_end,
+                page_regions[i].region_usable ? "true" : "false");
     kprintf("{\"frames\":%zu,\"usable\":%zu,\"reserved\":%zu,\"kernel\":%zu,"
             "\"unused_bytes\":%llu,\"buddy_pages\":%zu,\"buddy_free\":%zu,",
             t->total_frames, t->total_usable, t->total_reserved,
@@ -216,8 +212,6 @@ static int cmd_meminfo(char **argv)
     struct meminfo m;
 
     (void)argv;
-    m.info_regions = memmap_regions(&m.info_count);
-    m.info_totals = &page_totals;
     buddy_stat(&m.info_buddy);
     segkmem_stat(&m.info_segkmem);
     commit_stat(&m.info_commit);

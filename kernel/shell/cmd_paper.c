@@ -43,7 +43,7 @@ static void end_word(struct paragraph *p)
     p->par_length = 0;
 }
 
-static void put(struct paragraph *p, char c)
+static void paragraph_put(struct paragraph *p, char c)
 {
     if (c == ' ' || c == '\n')
         end_word(p);
@@ -52,7 +52,7 @@ static void put(struct paragraph *p, char c)
 }
 
 /* The value for the key that begins at `key` and ends with a brace. */
-static const char *value_of(const struct paragraph *p, const char *key)
+static const char *paper_value(const struct paragraph *p, const char *key)
 {
     for (size_t i = 0; i < p->par_count; i++) {
         size_t n = strlen(p->par_values[i].value_key);
@@ -73,11 +73,11 @@ static void say(struct paragraph *p, const char *name)
 
     for (const char *c = t.text_from; c < t.text_end; c++) {
         if (*c != '{') {
-            put(p, *c);
+            paragraph_put(p, *c);
             continue;
         }
-        for (const char *v = value_of(p, c + 1); *v; v++)
-            put(p, *v);
+        for (const char *v = paper_value(p, c + 1); *v; v++)
+            paragraph_put(p, *v);
         while (*c != '}')
             c++;
     }

@@ -31,7 +31,7 @@ static struct {
 /* ---- how programs end --------------------------------------------------- */
 
 /* 0 if it ended well. Otherwise says how. */
-static int report(pid_t pid, const char *name, int status)
+static int report_status(pid_t pid, const char *name, int status)
 {
     int signal = WTERMSIG(status);
     int code = WEXITSTATUS(status);
@@ -70,7 +70,7 @@ void taskcmd_reap(void)
            task_wait(st.stat_pid, &status, WNOHANG) == st.stat_pid) {
         if (st.stat_pid == left.left_pid)
             left.left_pid = 0;
-        if (report(st.stat_pid, st.stat_name, status) == 0)
+        if (report_status(st.stat_pid, st.stat_name, status) == 0)
             kprintf("%s: done\n", st.stat_name);
     }
 }
@@ -80,7 +80,7 @@ static int console_back(pid_t pid, const char *name, int error, int status)
 {
     left.left_pid = 0;
     if (error == 0)
-        return report(pid, name, status);
+        return report_status(pid, name, status);
     if (error != -EINTR)
         return shell_error("%s is not a child of the shell", name);
     left.left_pid = pid;
@@ -151,7 +151,7 @@ BOOT_OPTION(start, "start=", "start=SERVER,SERVER...",
             "servers that init starts besides the default ones", set_start);
 
 /* The pid of a child of the shell, on the console, or an error. */
-static pid_t spawn(struct process_start *start)
+static pid_t spawn_child(struct process_start *start)
 {
     char start_servers[START_MAX + 8];
     const char *const environment[] = {"PATH=/bin:/sbin", "HOME=/home",
@@ -169,7 +169,7 @@ static pid_t spawn(struct process_start *start)
 
 /* The path of a program: a name without '/' is in /bin or /sbin. 0 or an error;
  * the path then says where the program was expected. */
-static int find_program(const char *name, path_t path)
+static int program_path(const char *name, path_t path)
 {
     int error;
 
@@ -185,7 +185,7 @@ static int find_program(const char *name, path_t path)
 bool taskcmd_exists(const char *name)
 {
     path_t path;
-    int error = find_program(name, path);
+    int error = program_path(name, path);
 
     if (error != 0)
         cannot_start(path, error);
@@ -196,13 +196,13 @@ bool taskcmd_is_program(const char *name)
 {
     path_t path;
 
-    return !panic_happened() && find_program(name, path) == 0;
+    return !panic_happened() && program_path(name, path) == 0;
 }
 
-static int run(struct process_start *start, bool background)
+static int start_program(struct process_start *start, bool background)
 {
     const char *name = exec_name(start->start_path);
-    pid_t pid = spawn(start);
+    pid_t pid = spawn_child(start);
     int status = 0;
     int error;
 
@@ -222,9 +222,10 @@ static int run_program(char **argv, bool privileged, bool background)
     struct process_start start = {.start_path = path,
                                   .start_argv = (const char *const *)argv,
                                   .start_privileged = privileged};
-    int error = find_program(argv[0], path);
+    int error = program_path(argv[0], path);
 
-    return error != 0 ? cannot_start(path, error) : run(&start, background);
+    return error != 0 ? cannot_start(path, error)
+                      : start_program(&start, background);
 }
 
 int taskcmd_run(char **argv)
@@ -267,7 +268,7 @@ static int run_server(char **argv, bool background)
                            argv[0]);
     memcpy(command, g->grant_server.server_command, sizeof(command));
     server_words(command, words, argv);
-    return run(&start, background);
+    return start_program(&start, background);
 }
 
 int taskcmd_run_server(char **argv)
@@ -361,7 +362,7 @@ static int cmd_sh(char **argv)
     (void)argv;
     if (!taskcmd_alive() || !console_free())
         return 1;
-    return run(&start, false);
+    return start_program(&start, false);
 }
 
 SHELL_COMMAND(sh, cmd_sh);

@@ -152,7 +152,7 @@ struct irq_line {
 };
 
 /* A line that is not bound is the kernel's if it has a handler. */
-static void look(unsigned irq, struct irq_line *l)
+static void read_irq(unsigned irq, struct irq_line *l)
 {
     struct ipc_irq_stat st;
     uintptr_t handler = irq_handler((int)irq);
@@ -202,7 +202,7 @@ static int cmd_irqs(char **argv)
         kprintf("%4s %10s %-23s %6s %s\n", "LINE", "COUNT", "OWNER", "PORT",
                 "MASKED");
     for (unsigned irq = 0; irq < PIC_LINES; irq++) {
-        look(irq, &l);
+        read_irq(irq, &l);
         json ? json_line(&l) : print_line(&l);
     }
     return 0;

@@ -113,7 +113,7 @@ bool taskcmd_print_stack(pid_t pid)
 
 /* ---- ps ----------------------------------------------------------------- */
 
-static const char *waits_for(const struct task_stat *st)
+static const char *waiting_for(const struct task_stat *st)
 {
     return st->stat_waits_for != NULL ? st->stat_waits_for : "-";
 }
@@ -130,7 +130,7 @@ static void json_task(const struct task_stat *st)
     if (cpu_count > 1)
         kprintf("\"cpu\":%u,", st->stat_cpu);
     kprintf("\"waits_for\":");
-    shell_json_string(waits_for(st));
+    shell_json_string(waiting_for(st));
     kprintf(",\"name\":");
     shell_json_string(st->stat_name);
     kprintf("}\n");
@@ -183,7 +183,7 @@ static int parse_signal(const char *word)
 
 /* A killed task ends when it next runs. The shell sleeps to let it run, so that
  * the next prompt can report its end. */
-static int send(const char *word, int signal)
+static int signal_task(const char *word, int signal)
 {
     bool group = word[0] == '-';
     uint32_t number;
@@ -215,7 +215,7 @@ static int cmd_kill(char **argv)
         return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
                            "-TERM, before the pid",
                            argv[1], SIG_MAX);
-    return send(argv[2] ?: argv[1], signal);
+    return signal_task(argv[2] ?: argv[1], signal);
 }
 
 static void offer_signals(const struct shell_offer *o)
@@ -384,7 +384,7 @@ static void print_what(const struct row *row)
                 row->row_number, row->row_size, plural(row->row_size));
 }
 
-static void print_row(const struct row *row)
+static void print_task_row(const struct row *row)
 {
     char number[12] = "cwd";
 
@@ -410,10 +410,10 @@ static int cmd_files(char **argv)
     kprintf("%6s %-6s %-8s %10s %s\n", "HANDLE", "TYPE", "FLAGS", "OFFSET",
             "WHAT");
     if (fetch_cwd(st.stat_pid, rows))
-        print_row(rows);
+        print_task_row(rows);
     while ((n = fetch_rows(st.stat_pid, from, rows, BATCH)) > 0) {
         for (int i = 0; i < n && !shell_interrupted(); i++)
-            print_row(&rows[i]);
+            print_task_row(&rows[i]);
         from = (uint32_t)rows[n - 1].row_handle + 1;
     }
     return 0;

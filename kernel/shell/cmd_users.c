@@ -97,7 +97,7 @@ static size_t waste(const struct kmem_buf_stat *b)
     return chunk - MIN(chunk, b->stat_size);
 }
 
-static void count_task(struct group *g, uint32_t task)
+static void count_in_group(struct group *g, uint32_t task)
 {
     for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
         if (g->group_task[i] == task)
@@ -140,7 +140,7 @@ static bool take_in(const struct kmem_buf_stat *b, void *arg)
         g->group_sample = b->stat_buf;
     }
     if (known)
-        count_task(g, b->stat_alloc.trans_task);
+        count_in_group(g, b->stat_alloc.trans_task);
     return !shell_interrupted();
 }
 

@@ -45,7 +45,7 @@ static bool answer(int key)
     return false;
 }
 
-static void ask(void)
+static void prompt_for_more(void)
 {
     static const char question[] =
         "\033[7m-- Space: a page, Enter: a line, c: all the rest, "
@@ -59,10 +59,10 @@ static void ask(void)
 }
 
 /* Shows one line, or a part of it. */
-static void show(const char *s, size_t n)
+static void pager_show(const char *s, size_t n)
 {
     if (pager.task && !pager.to_end && !pager.quit && pager.rows >= LINES)
-        ask();
+        prompt_for_more();
     if (pager.quit)
         return;
     console_record(s, n);
@@ -85,7 +85,7 @@ static bool page(const char *s, size_t n)
         while (line < n && s[line++] != '\n')
             if (s[line - 1] == ESCAPE)
                 pager_end();
-        show(s, line);
+        pager_show(s, line);
         s += line;
         n -= line;
     }

@@ -220,7 +220,7 @@ static int refuse_pipe(char *line)
                        argv[argc]);
 }
 
-static int refuse(enum words_error error, char *line)
+static int refuse_line(enum words_error error, char *line)
 {
     if (error == WORDS_QUOTE)
         return shell_error("a quote is not closed; nothing was run");
@@ -242,7 +242,7 @@ int shell_execute(char *line)
                            SHELL_LINE_MAX);
     error = words_check(line);
     if (error != WORDS_OK)
-        return refuse(error, line);
+        return refuse_line(error, line);
     interrupted = false;
     while (line && !interrupted && !pager_quit()) {
         words_next(&line, &argc, argv);
@@ -269,7 +269,7 @@ static struct line editor = {
 };
 
 /* Adds the final line to the ring that dmesg shows, without its editing. */
-static void record(const char *prompt, const char *line)
+static void record_line(const char *prompt, const char *line)
 {
     console_record(prompt, strlen(prompt));
     console_record(line, strlen(line));
@@ -290,7 +290,7 @@ static char *read_line(const char *prompt)
             shell_error("more than %d characters; nothing was run",
                         SHELL_LINE_MAX);
         if (result == LINE_DONE) {
-            record(prompt, editor.line_text);
+            record_line(prompt, editor.line_text);
             return editor.line_text;
         }
     }

@@ -44,7 +44,7 @@ static bool is_option(const char *p)
 }
 
 /* The value of the option at `p`, or NULL. */
-static const char *value_of(const char *p)
+static const char *option_value(const char *p)
 {
     return p[2] == ' ' && p[3] != '[' && p[3] != '-' ? p + 3 : NULL;
 }
@@ -114,7 +114,7 @@ static bool fits_kind(const struct choice *c, const char *word)
 
 /* How well a word fits the element at `p`: 0 not, 1 as one of a kind, 2 as that
  * word. */
-static int fits(const char *p, const char *word)
+static int match_of(const char *p, const char *word)
 {
     struct choice c;
     int best = 0;
@@ -194,14 +194,14 @@ static bool take_letters(struct comparison *c, int argc, int *i)
         if (!option)
             return false;
         *value = "";
-        if (!value_of(option))
+        if (!option_value(option))
             continue;
         if (!at[1] && *i + 1 == argc) {
-            c->comp_value = value_of(option);
+            c->comp_value = option_value(option);
             return true;
         }
         *value = at[1] ? at + 1 : c->comp_words[++*i];
-        return fits(value_of(option), *value) > 0;
+        return match_of(option_value(option), *value) > 0;
     }
     return true;
 }
@@ -269,7 +269,7 @@ static const char *next_operand(const char *p)
         if (*p == ' ' || *p == ']' || (*p == '[' && is_option(p + 1)))
             p++;
         else if (is_option(p))
-            p = end_of(value_of(p) ?: p);
+            p = end_of(option_value(p) ?: p);
         else
             return p;
 }
@@ -307,10 +307,10 @@ static bool check_operands(struct comparison *c, const char *p, char **words,
     }
     end = end_of(p);
     repeats = strncmp(end, " ...", 4) == 0;
-    if (!fits(p, *words) || (is_dashed(*words) && is_upper(*p) && !repeats &&
-                             !find_option(c->comp_form, 0)))
+    if (!match_of(p, *words) || (is_dashed(*words) && is_upper(*p) &&
+                                 !repeats && !find_option(c->comp_form, 0)))
         return false;
-    before += 1 + fits(p, *words);
+    before += 1 + match_of(p, *words);
     if (repeats) {
         fit = check_operands(c, p, words + 1, before);
         end += 4;
@@ -320,8 +320,8 @@ static bool check_operands(struct comparison *c, const char *p, char **words,
 
 /* Compares the words with a form; offers what may follow them to `o`, if not
  * NULL. */
-static bool compare(struct comparison *c, struct text form, int argc,
-                    char **argv, const struct shell_offer *o)
+static bool compare_form(struct comparison *c, struct text form, int argc,
+                         char **argv, const struct shell_offer *o)
 {
     bool fit;
 
@@ -350,7 +350,7 @@ static int best_fit(int argc, char **argv)
     int best = -1;
 
     for (; !text_empty(form); form = usage_next_form(&section)) {
-        compare(&c, form, argc, argv, NULL);
+        compare_form(&c, form, argc, argv, NULL);
         best = MAX(best, c.comp_fitting);
     }
     return best;
@@ -366,11 +366,11 @@ void usage_show(int argc, char **argv, const struct shell_offer *o)
     if (text_empty(form) && !o)
         kprintf("%s: help.txt has no section for it\n", argv[0]);
     for (; !text_empty(form); form = usage_next_form(&section)) {
-        compare(&c, form, argc, argv, NULL);
+        compare_form(&c, form, argc, argv, NULL);
         if (c.comp_fitting < best)
             continue;
         if (o) {
-            compare(&c, form, argc, argv, o);
+            compare_form(&c, form, argc, argv, o);
             continue;
         }
         kprintf("%-7s%.*s\n", before, (int)(form.text_end - form.text_from),
@@ -385,7 +385,7 @@ bool usage_take(int argc, char **argv, struct usage_options *options)
     struct comparison c;
 
     for (; !text_empty(form); form = usage_next_form(&section))
-        if (compare(&c, form, argc, argv, NULL)) {
+        if (compare_form(&c, form, argc, argv, NULL)) {
             memcpy(argv, c.comp_words, sizeof(c.comp_words));
             *options = c.comp_options;
             return true;

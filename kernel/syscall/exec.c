@@ -92,7 +92,8 @@ void exec_args_free(struct exec_args *args)
 /* ---- the new stack ------------------------------------------------------ */
 
 /* Copies from the kernel into a space in which no task runs yet. */
-static int put(struct space *s, uaddr_t to, const void *from, size_t n)
+static int copy_to_space(struct space *s, uaddr_t to, const void *from,
+                         size_t n)
 {
     return space_transfer(s, to, NULL, (uaddr_t)from, n);
 }
@@ -105,7 +106,7 @@ static int put_pointers(struct space *s, uaddr_t *to,
 {
     for (uint32_t i = 0; i <= count; i++) {
         uaddr_t pointer = i < count ? at + *used : 0;
-        int error = put(s, *to, &pointer, sizeof(pointer));
+        int error = copy_to_space(s, *to, &pointer, sizeof(pointer));
 
         if (error != 0)
             return error;
@@ -123,11 +124,11 @@ static int put_args(struct space *s, const struct exec_args *args,
     uint32_t words = args->args_argc + args->args_envc + 3;
     uaddr_t at = (text - words * sizeof(uint32_t)) & ~15u;
     uint32_t used = 0;
-    int error = put(s, text, args->args_text, args->args_used);
+    int error = copy_to_space(s, text, args->args_text, args->args_used);
 
     *esp = at;
     if (error == 0)
-        error = put(s, at, &args->args_argc, sizeof(args->args_argc));
+        error = copy_to_space(s, at, &args->args_argc, sizeof(args->args_argc));
     at += sizeof(args->args_argc);
     if (error == 0)
         error = put_pointers(s, &at, args, args->args_argc, &used, text);
@@ -153,8 +154,9 @@ static ssize_t read_program(void *arg, uint32_t offset, void *buf, size_t n)
     return inode_read(arg, offset, buf, n);
 }
 
-static int load(struct space *s, struct inode *program,
-                const struct exec_args *args, uint32_t *entry, uint32_t *esp)
+static int load_program(struct space *s, struct inode *program,
+                        const struct exec_args *args, uint32_t *entry,
+                        uint32_t *esp)
 {
     int error;
 
@@ -175,7 +177,7 @@ struct space *exec_load(struct inode *program, const struct exec_args *args,
         *error = -ENOMEM;
         return NULL;
     }
-    *error = load(s, program, args, entry, esp);
+    *error = load_program(s, program, args, entry, esp);
     if (*error == 0)
         return s;
     space_destroy(s);

@@ -41,7 +41,7 @@ static int put_buffer(struct ipc_buffer *b, struct ipc_buffer __user *to)
 }
 
 /* Copies the program's buffer and marks it as empty. */
-static int get_buffer(struct ipc_buffer *b, struct ipc_buffer __user *from)
+static int copy_buffer(struct ipc_buffer *b, struct ipc_buffer __user *from)
 {
     int error = copy_from_user(b, from, sizeof(*b));
 
@@ -74,7 +74,7 @@ static inline struct ipc_buffer __user *user_buffer(void)
 }
 
 /* Ends a call with a buffer, with this result. */
-static int32_t finish(struct ipc_buffer *b, int result)
+static int32_t finish_call(struct ipc_buffer *b, int result)
 {
     return result == 0 ? put_buffer(b, user_buffer()) : result;
 }
@@ -103,11 +103,11 @@ static __attribute__((noinline)) int32_t call_extra(struct port *port,
                                                     uint32_t tag)
 {
     struct ipc_buffer b;
-    int error = get_buffer(&b, user_buffer());
+    int error = copy_buffer(&b, user_buffer());
 
     if (error == 0)
         error = check_sent(&b, tag);
-    return error != 0 ? error : finish(&b, ipc_call(port, &b));
+    return error != 0 ? error : finish_call(&b, ipc_call(port, &b));
 }
 
 int32_t sys_ipc_call(uint32_t handle, uint32_t tag, NO_C)
@@ -131,8 +131,9 @@ int32_t sys_ipc_receive(uint32_t handle, NO_BC)
         return -EBADF;
     if (user_buffer() == NULL)
         return ipc_receive(port, NULL);
-    error = get_buffer(&buffer, user_buffer());
-    return error != 0 ? error : finish(&buffer, ipc_receive(port, &buffer));
+    error = copy_buffer(&buffer, user_buffer());
+    return error != 0 ? error
+                      : finish_call(&buffer, ipc_receive(port, &buffer));
 }
 
 /* A reply that cannot be sent still ends the client's call. The results of the
@@ -163,13 +164,13 @@ static __attribute__((noinline)) int32_t reply_receive_extra(struct port *port,
     int sent;
 
     if (given)
-        error = get_buffer(&b, user_buffer());
+        error = copy_buffer(&b, user_buffer());
     sent = error != 0 ? error : given ? check_sent(&b, tag) : -EFAULT;
     if (sent != 0 && (ipc_reply(0, NULL, sent) != -ESRCH || error != 0))
         return sent;
     if (!given)
         return ipc_receive(port, NULL);
-    return finish(&b, ipc_reply_receive(port, &b));
+    return finish_call(&b, ipc_reply_receive(port, &b));
 }
 
 int32_t sys_ipc_reply_receive(uint32_t handle, uint32_t tag, NO_C)

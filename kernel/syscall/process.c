@@ -67,7 +67,7 @@ static int equip(struct task *t, struct space *s, struct handle_table *handles,
 }
 
 /* Charges the session for a task that is not started; false: too many. */
-static bool join(struct task *t, struct session *session)
+static bool join_session(struct task *t, struct session *session)
 {
     bool fits = session_charge(session, SESSION_TASKS, 1);
 
@@ -85,7 +85,7 @@ pid_t process_fork(void)
 
     if (t == NULL)
         return -ENOMEM;
-    if (!join(t, self->task_session)) {
+    if (!join_session(t, self->task_session)) {
         task_discard(t);
         return -EAGAIN;
     }
@@ -135,8 +135,8 @@ static struct task *make_process(const struct process_start *start,
     struct task *t = task_prepare(exec_name(start->start_path), enter_program,
                                   NULL, PRIORITY_USER);
 
-    *error = t == NULL                                  ? -ENOMEM
-             : !join(t, s->space_commit.commit_session) ? -EAGAIN
+    *error = t == NULL                                          ? -ENOMEM
+             : !join_session(t, s->space_commit.commit_session) ? -EAGAIN
              : start->start_grant != NULL ? grant_take(start->start_grant, t)
                                           : 0;
     if (*error != 0) {
@@ -215,8 +215,9 @@ static void enter_directory(struct task *self, uint32_t cr3)
 /* ---- exec --------------------------------------------------------------- */
 
 /* From here on the old program no longer exists. */
-static void replace(struct space *s, const char *path, struct inode *program,
-                    struct session *session, uint32_t entry, uint32_t esp)
+static void replace_program(struct space *s, const char *path,
+                            struct inode *program, struct session *session,
+                            uint32_t entry, uint32_t esp)
 {
     struct task *self = task_self();
     struct space *old = self->task_space;
@@ -258,7 +259,7 @@ static int exec_program(const char *path, struct inode *program,
     s = exec_load(program, args, session, &entry, &esp, &error);
     /* With a space: point of no return. */
     if (s != NULL) {
-        replace(s, path, program, session, entry, esp);
+        replace_program(s, path, program, session, entry, esp);
         if (enters)
             tty_enter_session();
     } else if (enters)

@@ -109,14 +109,15 @@ static const char *take_stanza(const struct manifest_server *s,
     return NULL;
 }
 
-static void report(unsigned line, const char *what, void *arg UNUSED)
+static void report_line(unsigned line, const char *what, void *arg UNUSED)
 {
     kprintf("%s:%u: %s\n", MANIFEST, line, what);
 }
 
 unsigned servers_read(const char *text, size_t n)
 {
-    static const struct manifest_reader reader = {take_stanza, report, NULL};
+    static const struct manifest_reader reader = {take_stanza, report_line,
+                                                  NULL};
 
     return manifest_read(text, n, &reader);
 }
@@ -172,7 +173,7 @@ const char *servers_verify(const char **where)
 
 /* ---- grant_take --------------------------------------------------------- */
 
-static int take(struct task *self, const char *name)
+static int take_driver_name(struct task *self, const char *name)
 {
     struct grant *g = grant_find(name);
     int error = g == NULL || g->grant_program == NULL ? -ENOENT : 0;
@@ -199,5 +200,5 @@ int32_t sys_grant_take(uint32_t name, NO_BC)
     if (!self->task_privileged)
         return -EPERM;
     n = copy_string_from_user(text, (const char __user *)name, sizeof(text));
-    return n < 0 ? n : take(self, text);
+    return n < 0 ? n : take_driver_name(self, text);
 }

@@ -256,7 +256,7 @@ static const char *check_grant(const struct grant *g)
     return NULL;
 }
 
-static const char *check_task(const struct task *t)
+static const char *grant_check_task(const struct task *t)
 {
     const struct grant *g = t->task_grant;
     const struct grant *ports = t->task_ports;
@@ -301,11 +301,11 @@ struct finding {
     const char *finding_name;
 };
 
-static bool check_next(struct task *t, void *arg)
+static bool grant_check_next(struct task *t, void *arg)
 {
     struct finding *f = arg;
 
-    f->finding_wrong = check_task(t);
+    f->finding_wrong = grant_check_task(t);
     f->finding_name = t->task_name;
     return f->finding_wrong == NULL;
 }
@@ -335,7 +335,7 @@ const char *grant_verify(const char **where)
     check_grants(&f);
     spin_unlock(&sched_lock);
     if (f.finding_wrong == NULL)
-        task_each(check_next, &f);
+        task_each(grant_check_next, &f);
     *where = f.finding_name;
     return f.finding_wrong;
 }

@@ -28,7 +28,7 @@ static void use_inline(struct handle_table *t)
     t->table_slot = t->table_first;
 }
 
-static void construct(void *obj, size_t size)
+static void handles_construct(void *obj, size_t size)
 {
     memset(obj, 0, size);
     use_inline(obj);
@@ -37,7 +37,7 @@ static void construct(void *obj, size_t size)
 void handle_init(void)
 {
     handle_cache = cache_create("handle_table", sizeof(struct handle_table), 0,
-                                construct, NULL);
+                                handles_construct, NULL);
 }
 
 struct handle_table *handle_table_create(void)
@@ -46,7 +46,7 @@ struct handle_table *handle_table_create(void)
 }
 
 /* Returns an empty table to its cache. */
-static void discard(struct handle_table *t)
+static void handles_discard(struct handle_table *t)
 {
     if (t->table_slot != t->table_first)
         kmem_free(t->table_slot, t->table_size * sizeof(struct handle));
@@ -57,7 +57,7 @@ static void discard(struct handle_table *t)
 /* Grows to at least `size` slots (at most HANDLES_MAX). Returns 0 or -ENOMEM.
  * The new slots are published before the new size, so a reader that preempts
  * this sees only valid slots. */
-static int grow(struct handle_table *t, uint32_t size)
+static int handles_grow(struct handle_table *t, uint32_t size)
 {
     uint32_t to = t->table_size;
     struct handle *old = t->table_slot;
@@ -83,8 +83,8 @@ static int grow(struct handle_table *t, uint32_t size)
 
 /* ---- slots -------------------------------------------------------------- */
 
-static inline void fill(struct handle_table *t, uint32_t h, struct object *o,
-                        uint32_t flags)
+static inline void handle_fill(struct handle_table *t, uint32_t h,
+                               struct object *o, uint32_t flags)
 {
     t->table_slot[h] = (struct handle){o, flags};
     t->table_used++;
@@ -113,15 +113,16 @@ struct handle_table *handle_table_copy(const struct handle_table *from)
 
     if (t == NULL)
         return NULL;
-    if (grow(t, from->table_size) != 0) {
-        discard(t);
+    if (handles_grow(t, from->table_size) != 0) {
+        handles_discard(t);
         return NULL;
     }
     for (uint32_t h = 0; h < from->table_size; h++) {
         const struct handle *slot = &from->table_slot[h];
 
         if (slot->handle_object != NULL)
-            fill(t, h, object_get(slot->handle_object), slot->handle_flags);
+            handle_fill(t, h, object_get(slot->handle_object),
+                        slot->handle_flags);
     }
     return t;
 }
@@ -141,7 +142,7 @@ static void close_matching(struct handle_table *t, uint32_t flags)
 void handle_table_destroy(struct handle_table *t)
 {
     close_matching(t, 0);
-    discard(t);
+    handles_discard(t);
 }
 
 void handle_close_on_exec(struct handle_table *t)
@@ -159,12 +160,12 @@ int handle_install(struct handle_table *t, int least, struct object *o,
     if (unlikely(h >= t->table_size)) {
         if (h >= HANDLES_MAX)
             return -EMFILE;
-        if (grow(t, h + 1) != 0)
+        if (handles_grow(t, h + 1) != 0)
             return -ENOMEM;
     }
     if ((uint32_t)least <= t->table_lowest)
         t->table_lowest = h + 1;
-    fill(t, h, o, flags);
+    handle_fill(t, h, o, flags);
     return (int)h;
 }
 
@@ -183,7 +184,7 @@ int handle_reserve(struct handle_table *t, unsigned n)
         return 0;
     if (n > HANDLES_MAX - t->table_used)
         return -EMFILE;
-    return grow(t, t->table_used + n);
+    return handles_grow(t, t->table_used + n);
 }
 
 int handle_install_at(struct handle_table *t, int h, struct object *o,
@@ -193,17 +194,17 @@ int handle_install_at(struct handle_table *t, int h, struct object *o,
 
     if ((uint32_t)h >= HANDLES_MAX)
         return -EBADF;
-    if (grow(t, (uint32_t)h + 1) != 0)
+    if (handles_grow(t, (uint32_t)h + 1) != 0)
         return -ENOMEM;
     /* Point of no return. */
     slot = &t->table_slot[h];
     if (slot->handle_object != NULL) {
         struct object *old = empty(t, slot);
 
-        fill(t, (uint32_t)h, o, flags);
+        handle_fill(t, (uint32_t)h, o, flags);
         object_put(old);
     } else {
-        fill(t, (uint32_t)h, o, flags);
+        handle_fill(t, (uint32_t)h, o, flags);
     }
     return 0;
 }

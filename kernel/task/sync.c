@@ -9,7 +9,7 @@
 
 /* ---- wait queues -------------------------------------------------------- */
 
-static inline void enter(struct wait_queue *q, struct task *self)
+static inline void wait_enter(struct wait_queue *q, struct task *self)
 {
     spin_assert_held(&sched_lock);
     list_insert_before(&q->wait_tasks, &self->task_link);
@@ -35,7 +35,7 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
 {
     struct task *self = task_self();
 
-    enter(q, self);
+    wait_enter(q, self);
     return block_in_queue(self, interruptible, timeout_ms);
 }
 
@@ -158,7 +158,7 @@ int mutex_lock_slow(struct mutex *m, bool killable)
     return error;
 }
 
-static inline void release(struct mutex *m)
+static inline void mutex_release(struct mutex *m)
 {
     spin_assert_held(&sched_lock);
     __atomic_store_n(&m->mutex_owner, NULL, __ATOMIC_RELEASE);
@@ -172,7 +172,7 @@ void mutex_unlock(struct mutex *m)
     mutex_debug_release(m);
 #endif
     spin_lock(&sched_lock);
-    release(m);
+    mutex_release(m);
     spin_unlock(&sched_lock);
 }
 
@@ -229,8 +229,8 @@ int cond_wait(struct cond *c, struct mutex *m)
     mutex_debug_release(m);
 #endif
     spin_lock(&sched_lock);
-    enter(&c->cond_waiters, self);
-    release(m);
+    wait_enter(&c->cond_waiters, self);
+    mutex_release(m);
     result = block_in_queue(self, true, 0);
     spin_unlock(&sched_lock);
     mutex_lock(m);

@@ -132,7 +132,7 @@ static void enter_children(struct task *t, struct task *parent)
 }
 
 /* Assigns the next pid and a parent. False: the pid is in use. */
-static bool enter(struct task *t, struct task *parent)
+static bool assign_pid(struct task *t, struct task *parent)
 {
     struct pid *pid;
 
@@ -170,7 +170,7 @@ pid_t task_start(struct task *t)
     pid_t pid;
 
     spin_lock(&sched_lock);
-    while (!enter(t, task_self()))
+    while (!assign_pid(t, task_self()))
         sched_lock_break();
     inherit_kill(t, task_self());
     pid = t->task_pid;
@@ -577,8 +577,8 @@ void task_init(void)
     idle = require(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
     sched_init(boot, idle);
     spin_lock(&sched_lock);
-    enter(idle, NULL);
-    enter(boot, NULL);
+    assign_pid(idle, NULL);
+    assign_pid(boot, NULL);
     spin_unlock(&sched_lock);
     reaper = require(task_create("reaper", reaper_main, NULL, PRIORITY_KERNEL));
     spin_lock(&sched_lock);

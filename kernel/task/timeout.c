@@ -21,7 +21,7 @@ void timeouts_init(void)
 }
 
 /* Inserts a time-out into the list of the first tick at or after its time. */
-static void enter(struct timeout *timeout)
+static void timeout_enter(struct timeout *timeout)
 {
     uint32_t tick =
         ((uint32_t)timeout->timeout_ms + MS_PER_TICK - 1) / MS_PER_TICK;
@@ -35,7 +35,7 @@ void timeout_set(struct timeout *timeout, uint64_t ms,
     spin_assert_held(&sched_lock);
     timeout->timeout_ms = MAX(ms, timer_ms() + 1);
     timeout->timeout_fire = fn;
-    enter(timeout);
+    timeout_enter(timeout);
 }
 
 /* ---- ticks -------------------------------------------------------------- */
@@ -53,7 +53,7 @@ static bool handle_one(void)
         timeout = list_entry(due.next, struct timeout, timeout_link);
         list_remove(&timeout->timeout_link);
         if (timeout->timeout_ms > timer_ms()) {
-            enter(timeout);
+            timeout_enter(timeout);
         } else {
             timeout->timeout_ms = 0;
             timeout->timeout_fire(timeout);

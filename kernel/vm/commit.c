@@ -205,7 +205,7 @@ static size_t count_read_only(void)
     return n;
 }
 
-static const char *check(void)
+static const char *account_check(void)
 {
     const struct commit_stat *st = &account.stat;
     size_t committed = commit_committed(st);
@@ -227,7 +227,7 @@ const char *commit_verify(const char **where)
 
     *where = "the account";
     spin_lock(&account.lock);
-    wrong = check();
+    wrong = account_check();
     spin_unlock(&account.lock);
     return wrong;
 }

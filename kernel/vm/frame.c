@@ -10,7 +10,7 @@
 
 static size_t frames_out;
 
-static void count(size_t frames)
+static void count_frames(size_t frames)
 {
     __atomic_add_fetch(&frames_out, frames, __ATOMIC_RELAXED);
 }
@@ -19,7 +19,7 @@ struct page *frame_alloc(void)
 {
     struct page *p;
 
-    count(1);
+    count_frames(1);
     while ((p = buddy_alloc(0)) == NULL)
         if (!mm_wait_for_memory())
             panic("no page is free for a promise");
@@ -42,7 +42,7 @@ void frame_put(struct page *p)
         commit_free_read_only(p);
     else
         buddy_free(p, 0);
-    count(-(size_t)1);
+    count_frames(-(size_t)1);
 }
 
 /* A run is several blocks; the first frame of each has its state. */
@@ -60,12 +60,12 @@ struct page *frame_alloc_run(size_t pages)
 {
     struct page *p;
 
-    count(pages);
+    count_frames(pages);
     p = buddy_alloc_run(pages);
     if (p != NULL)
         set_states(p, pages, PAGE_ALLOC, PAGE_USER);
     else
-        count(-pages);
+        count_frames(-pages);
     return p;
 }
 
@@ -73,7 +73,7 @@ void frame_free_run(struct page *p, size_t pages)
 {
     set_states(p, pages, PAGE_USER, PAGE_ALLOC);
     buddy_free_run(p, pages);
-    count(-pages);
+    count_frames(-pages);
 }
 
 size_t frame_count(void)

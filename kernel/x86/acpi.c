@@ -59,7 +59,7 @@ static bool adds_up(const void *start, size_t n)
 
 /* The table at `addr` in the window if it has the signature and `least` bytes
  * or more; NULL if not, or if it is broken. */
-static const void *look(uint32_t addr, const char *signature, size_t least)
+static const void *table_at(uint32_t addr, const char *signature, size_t least)
 {
     const struct table *t = paging_window(addr, sizeof(*t));
     uint32_t length = t->length;
@@ -95,7 +95,7 @@ static uint32_t find_root(void)
 }
 
 /* A table may list a processor twice. */
-static void add(uint8_t id)
+static void add_cpu(uint8_t id)
 {
     if (id == EVERY)
         return;
@@ -113,7 +113,7 @@ static void read_entries(const uint8_t *entry, size_t bytes)
 {
     while (bytes >= 2 && entry[1] >= 2 && entry[1] <= bytes) {
         if (entry[0] == LOCAL_APIC && entry[1] >= 8 && (entry[4] & ENABLED))
-            add(entry[3]);
+            add_cpu(entry[3]);
         bytes -= entry[1];
         entry += entry[1];
     }
@@ -122,7 +122,8 @@ static void read_entries(const uint8_t *entry, size_t bytes)
 unsigned acpi_processors(void)
 {
     uint32_t root = find_root();
-    const struct table *t = root == 0 ? NULL : look(root, "RSDT", sizeof(*t));
+    const struct table *t =
+        root == 0 ? NULL : table_at(root, "RSDT", sizeof(*t));
     uint32_t end = t == NULL ? 0 : t->length;
     const struct apic_table *apic = NULL;
 
@@ -130,7 +131,7 @@ unsigned acpi_processors(void)
     for (uint32_t at = sizeof(*t); apic == NULL && at + 4 <= end; at += 4) {
         const struct root_entry *e = paging_window(root + at, sizeof(*e));
 
-        apic = look(e->addr, "APIC", sizeof(*apic));
+        apic = table_at(e->addr, "APIC", sizeof(*apic));
     }
     if (apic != NULL) {
         acpi.acpi_apic = apic->registers;

@@ -59,7 +59,7 @@ static uint32_t others(void)
     return panic_happened() ? 0 : bits;
 }
 
-static void send(struct message *m, uint32_t vector)
+static void ipi_send(struct message *m, uint32_t vector)
 {
     uint32_t to = others();
 
@@ -149,7 +149,7 @@ void tlb_shootdown(vaddr_t page)
         cpu_relax();
     }
     shootdown.page = page;
-    send(&shootdown.message, TRAP_SHOOTDOWN);
+    ipi_send(&shootdown.message, TRAP_SHOOTDOWN);
     wait_done(&shootdown.message);
     end_turn(&shootdown.message);
     irq_restore(flags);
@@ -172,7 +172,7 @@ static uint32_t begin_call(void (*fn)(void *arg), void *arg)
     }
     call.fn = fn;
     call.arg = arg;
-    send(&call.message, TRAP_CALL);
+    ipi_send(&call.message, TRAP_CALL);
     return flags;
 }
 

@@ -16,21 +16,21 @@ static uint64_t since;
 
 /* Interrupts are disabled. The processor that has the bit may be stopped after
  * a panic: then nobody waits for it. */
-static void enter(uint32_t *busy)
+static void lockstat_enter(uint32_t *busy)
 {
     while (__atomic_exchange_n(busy, 1, __ATOMIC_ACQUIRE) != 0 &&
            !panic_happened())
         cpu_relax();
 }
 
-static void leave(uint32_t *busy)
+static void lockstat_leave(uint32_t *busy)
 {
     __atomic_store_n(busy, 0, __ATOMIC_RELEASE);
 }
 
 /* ---- the table ---------------------------------------------------------- */
 
-static struct lock_class *find(const char *name, unsigned rank)
+static struct lock_class *find_class(const char *name, unsigned rank)
 {
     for (unsigned i = 0; i < class_count; i++)
         if (classes[i].class_rank == rank &&
@@ -39,7 +39,7 @@ static struct lock_class *find(const char *name, unsigned rank)
     return NULL;
 }
 
-static struct lock_class *add(const char *name, unsigned rank)
+static struct lock_class *add_class(const char *name, unsigned rank)
 {
     struct lock_class *class = &classes[class_count];
 
@@ -55,11 +55,11 @@ static struct lock_class *add(const char *name, unsigned rank)
 struct lock_class *lock_class_of(struct spinlock *l)
 {
     if (l->lock_class == NULL) {
-        enter(&table_busy);
-        l->lock_class = find(l->lock_name, l->lock_rank);
+        lockstat_enter(&table_busy);
+        l->lock_class = find_class(l->lock_name, l->lock_rank);
         if (l->lock_class == NULL)
-            l->lock_class = add(l->lock_name, l->lock_rank);
-        leave(&table_busy);
+            l->lock_class = add_class(l->lock_name, l->lock_rank);
+        lockstat_leave(&table_busy);
     }
     return l->lock_class;
 }
@@ -70,10 +70,10 @@ void lock_class_turn(struct spinlock *l, bool first)
 {
     struct lock_class *class = lock_class_of(l);
 
-    enter(&class->class_busy);
+    lockstat_enter(&class->class_busy);
     class->class_waited += first;
     class->class_turns++;
-    leave(&class->class_busy);
+    lockstat_leave(&class->class_busy);
 }
 
 void lock_class_count(struct spinlock *l, uintptr_t release)
@@ -81,14 +81,14 @@ void lock_class_count(struct spinlock *l, uintptr_t release)
     uint64_t held = rdtsc() - l->lock_since;
     struct lock_class *class = lock_class_of(l);
 
-    enter(&class->class_busy);
+    lockstat_enter(&class->class_busy);
     class->class_taken++;
     class->class_held += held;
     if (held > class->class_longest) {
         class->class_longest = held;
         class->class_release = release;
     }
-    leave(&class->class_busy);
+    lockstat_leave(&class->class_busy);
 }
 
 /* ---- reading ------------------------------------------------------------ */
@@ -100,9 +100,9 @@ bool lock_class_stat(unsigned number, struct lock_class *out)
     if (number >= __atomic_load_n(&class_count, __ATOMIC_ACQUIRE))
         return false;
     flags = irq_save();
-    enter(&classes[number].class_busy);
+    lockstat_enter(&classes[number].class_busy);
     *out = classes[number];
-    leave(&classes[number].class_busy);
+    lockstat_leave(&classes[number].class_busy);
     irq_restore(flags);
     return true;
 }
@@ -120,9 +120,9 @@ void lock_class_reset(void)
     for (unsigned i = 0; i < n; i++) {
         uint32_t flags = irq_save();
 
-        enter(&classes[i].class_busy);
+        lockstat_enter(&classes[i].class_busy);
         memset((uint8_t *)&classes[i] + counts, 0, sizeof(classes[i]) - counts);
-        leave(&classes[i].class_busy);
+        lockstat_leave(&classes[i].class_busy);
         irq_restore(flags);
     }
     since = rdtsc();

@@ -23,7 +23,7 @@ extern const uint8_t ap_start[], ap_words[], ap_end[]; /* boot/ap.asm */
 
 static uint8_t before[AP_MAX];
 
-static void send(uint8_t apic, uint32_t message)
+static void send_start(uint8_t apic, uint32_t message)
 {
     uint32_t flags = irq_save();
 
@@ -33,12 +33,12 @@ static void send(uint8_t apic, uint32_t message)
 
 void mp_send_init(uint8_t apic)
 {
-    send(apic, APIC_INIT);
+    send_start(apic, APIC_INIT);
 }
 
 void mp_send_startup(uint8_t apic)
 {
-    send(apic, APIC_START(AP_PAGE));
+    send_start(apic, APIC_START(AP_PAGE));
 }
 
 void mp_install_trampoline(uint32_t frame)

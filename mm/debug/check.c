@@ -112,7 +112,7 @@ static void fill_guard(const struct kmem_cache *cp, void *buf, size_t size)
                           KMEM_GUARD_WORD);
 }
 
-static void fill(const struct kmem_cache *cp, void *buf, uint32_t word)
+static void fill_buffer(const struct kmem_cache *cp, void *buf, uint32_t word)
 {
     if (in_mode(cp, KMF_POISON))
         kmem_pattern_fill(buf, cp->cache_size, word);
@@ -129,7 +129,7 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
     if (in_mode(cp, KMF_REDZONE))
         kmem_pattern_fill(sp->slab_base, bytes, KMEM_GUARD_WORD);
     for (size_t i = 0; i < sp->slab_chunks; i++) {
-        fill(cp, kmem_slab_chunk(sp, i), KMEM_FREED);
+        fill_buffer(cp, kmem_slab_chunk(sp, i), KMEM_FREED);
         map_buffer(cp, kmem_slab_chunk(sp, i), false);
     }
     if (in_mode(cp, KMF_FIREWALL))
@@ -255,8 +255,8 @@ static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
 }
 
 /* Prepares a buffer of the debug layout for the client. */
-static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
-                     size_t size)
+static void *prepare_buffer(struct kmem_cache *cp,
+                            struct kmem_bufctl_debug *bdp, size_t size)
 {
     void *buf = bdp->bufctl.bufctl_addr;
     enum kmem_error kind;
@@ -265,7 +265,7 @@ static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
     map_buffer(cp, buf, true);
     if (kmem_debug_damage(cp, bdp, true, &at, &kind) != NULL)
         kmem_error_damage(cp, bdp, kind, at);
-    fill(cp, buf, KMEM_UNINIT);
+    fill_buffer(cp, buf, KMEM_UNINIT);
     if (kmem_per_alloc(cp) && cp->cache_ctor != NULL)
         cp->cache_ctor(buf, cp->cache_size);
     fill_guard(cp, buf, MIN(size, cp->cache_size));
@@ -279,7 +279,7 @@ static void *prepare(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
 
 /* Takes a bufctl of any layout, NULL if the cache has none. One of the debug
  * layout becomes busy. */
-static struct kmem_bufctl *take(struct kmem_cache *cp)
+static struct kmem_bufctl *take_bufctl(struct kmem_cache *cp)
 {
     struct kmem_bufctl *bcp = kmem_slab_take(cp);
 
@@ -303,14 +303,15 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
 
     mm_lock(&cp->cache_lock);
     valid = head_is_valid(cp, &error);
-    bcp = valid ? take(cp) : NULL;
+    bcp = valid ? take_bufctl(cp) : NULL;
     layout = in_mode(cp, KMF_LAYOUT);
     mm_unlock(&cp->cache_lock);
     if (!valid)
         kmem_error(&error);
     if (bcp == NULL)
         return NULL;
-    return layout ? prepare(cp, debug_of(bcp), size) : kmem_bufctl_buf(cp, bcp);
+    return layout ? prepare_buffer(cp, debug_of(bcp), size)
+                  : kmem_bufctl_buf(cp, bcp);
 }
 
 /* kmem_cache_alloc for a cache with any flag of KMF_DEBUG; `size` is what the
@@ -426,7 +427,7 @@ static void put_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
     kmem_release(cp);
 }
 
-static void free_checked(struct kmem_cache *cp, void *buf, size_t size)
+static void free_debug(struct kmem_cache *cp, void *buf, size_t size)
 {
     struct kmem_error_record error;
     struct kmem_bufctl_debug *bdp;
@@ -442,7 +443,7 @@ static void free_checked(struct kmem_cache *cp, void *buf, size_t size)
     audit(cp, bdp, KMEM_OP_FREE);
     if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
         cp->cache_dtor(buf, cp->cache_size);
-    fill(cp, buf, KMEM_FREED);
+    fill_buffer(cp, buf, KMEM_FREED);
     map_buffer(cp, buf, false);
     put_back(cp, bdp);
 }
@@ -464,7 +465,7 @@ void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
 {
     trace(cp, "free", buf);
     if (in_mode(cp, KMF_LAYOUT))
-        free_checked(cp, buf, size);
+        free_debug(cp, buf, size);
     else
         free_plain(cp, buf, size);
 }

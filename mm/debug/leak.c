@@ -61,7 +61,7 @@ static bool marked(const struct slab_marks *m, enum mark what, size_t i)
     return m->marks_bits[what * words(m->marks_cache) + i / 32] >> (i % 32) & 1;
 }
 
-static void mark(struct slab_marks *m, enum mark what, size_t i)
+static void set_mark(struct slab_marks *m, enum mark what, size_t i)
 {
     m->marks_bits[what * words(m->marks_cache) + i / 32] |= 1u << (i % 32);
 }
@@ -151,7 +151,7 @@ static void reach(uintptr_t addr)
 
     if (m == NULL || !marked(m, MARK_USED, i) || marked(m, MARK_REACHED, i))
         return;
-    mark(m, MARK_REACHED, i);
+    set_mark(m, MARK_REACHED, i);
     scan.stat.stat_reached++;
     scan.more = true;
 }
@@ -169,7 +169,7 @@ static bool is_note(uintptr_t at)
 }
 
 /* The word at `at`, of a root or (`root` NULL) of a buffer, is `addr`. */
-static void compare(uintptr_t at, uintptr_t addr, const char *root)
+static void compare_word(uintptr_t at, uintptr_t addr, const char *root)
 {
     struct kmem_buf_stat in = {0};
 
@@ -196,7 +196,7 @@ static void read_words(const struct kmem_cache *cp, const void *from,
                 if (!is_note(p)) {
                     uintptr_t addr = pointer_in(cp, *(const uintptr_t *)p);
 
-                    compare(p, addr, root);
+                    compare_word(p, addr, root);
                     reach(addr);
                 }
         p = stop;
@@ -230,7 +230,7 @@ static void read_marked(struct slab_marks *m, enum mark what)
 
         if (!marked(m, what, i) || marked(m, MARK_READ, i))
             continue;
-        mark(m, MARK_READ, i);
+        set_mark(m, MARK_READ, i);
         if (!mm_is_root(cp))
             read_words(cp, buf, buf + cp->cache_size, NULL);
     }

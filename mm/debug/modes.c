@@ -68,7 +68,7 @@ void kmem_debug_boot(unsigned modes, const char *names)
 }
 
 /* Whether `name` is in `names`, a list separated by commas. */
-static bool listed(const char *names, const char *name)
+static bool name_listed(const char *names, const char *name)
 {
     size_t n = strlen(name);
 
@@ -95,7 +95,7 @@ static bool can_unmap(const struct kmem_cache *cp)
 uint32_t kmem_debug_flags(const struct kmem_cache *cp)
 {
     if (kmem_state < KMEM_LARGE ||
-        (boot_names != NULL && !listed(boot_names, cp->cache_name)))
+        (boot_names != NULL && !name_listed(boot_names, cp->cache_name)))
         return 0;
     return can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
 }

@@ -52,7 +52,7 @@ const char *kmem_error_title(enum kmem_error kind)
 #define DUMP_ROW    16
 #define DUMP_AROUND 32 /* bytes shown on either side of the damage */
 
-static void dump_row(const uint8_t *row, const uint8_t *at)
+static void dump_buffer_row(const uint8_t *row, const uint8_t *at)
 {
     mm_print("%lx:", (unsigned long)(uintptr_t)row);
     for (size_t i = 0; i < DUMP_ROW; i++)
@@ -68,10 +68,10 @@ static void print_contents(const void *at)
     mm_print("contents around it:\n");
     for (uintptr_t p = from; p <= (uintptr_t)at + DUMP_AROUND; p += DUMP_ROW)
         if (mm_readable((const void *)p))
-            dump_row((const uint8_t *)p, at);
+            dump_buffer_row((const uint8_t *)p, at);
 }
 
-static void print_stack(const struct kmem_transaction *t)
+static void print_callers(const struct kmem_transaction *t)
 {
     char text[64];
 
@@ -89,7 +89,7 @@ static void print_transaction(const struct kmem_transaction *t,
              (unsigned)t->trans_task, mm_task_name(t->trans_task),
              (unsigned long long)(ago / 1000000), (unsigned)(ago % 1000000),
              (unsigned long)slab, cp->cache_name, what);
-    print_stack(t);
+    print_callers(t);
 }
 
 /* The two that the bufctl keeps, newest first; then where the log has more. */
@@ -190,7 +190,7 @@ static void print_details(const struct kmem_error_record *e)
     }
 }
 
-static void print_place(const struct kmem_error_record *e)
+static void print_error_place(const struct kmem_error_record *e)
 {
     const struct kmem_cache *cp =
         e->error_owner != NULL ? e->error_owner : e->error_cache;
@@ -220,31 +220,31 @@ static void send_event(const struct kmem_error_record *e)
              (unsigned)e->error_expected, (unsigned)e->error_found);
 }
 
-static void report(const struct kmem_error_record *e)
+static void report_error(const struct kmem_error_record *e)
 {
     mm_print("\nkernel memory allocator: %s\n",
              kmem_error_title(e->error_kind));
     print_details(e);
-    print_place(e);
+    print_error_place(e);
     if (e->error_at != NULL && mm_readable(e->error_at))
         print_contents(e->error_at);
     print_history(e);
 }
 
 /* Keeps the error, reports it, and stops the log. */
-static void keep(const struct kmem_error_record *error)
+static void keep_error(const struct kmem_error_record *error)
 {
     kmem_last_error = *error;
     kmem_last_error.error_us = mm_clock_us();
     kmem_last_error.error_task = mm_task_id();
     kmem_log_stopped = true;
     send_event(&kmem_last_error);
-    report(&kmem_last_error);
+    report_error(&kmem_last_error);
 }
 
 void kmem_error(const struct kmem_error_record *error)
 {
-    keep(error);
+    keep_error(error);
     mm_panic("%s: %p, cache %s", kmem_error_title(error->error_kind),
              error->error_buf != NULL ? error->error_buf
                                       : (const void *)error->error_cache,
@@ -382,7 +382,7 @@ bool kmem_fault(const void *addr)
     } else {
         return false;
     }
-    keep(&e);
+    keep_error(&e);
     return true;
 }
 

@@ -23,7 +23,7 @@ static struct {
 };
 
 /* Adds to the pages of the queue, or removes some. */
-static void count(ptrdiff_t pages)
+static void count_unmapped(ptrdiff_t pages)
 {
     MM_ASSERT(mm_lock_held(&unmapped.lock));
     unmapped.pages += (size_t)pages;
@@ -37,7 +37,7 @@ static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
 
 /* Maps the pages of a slab that is on no list, and releases it; returns how
  * many pages. The slab holds its cache until then. */
-static size_t release(struct kmem_slab *sp)
+static size_t release_slab(struct kmem_slab *sp)
 {
     struct kmem_cache *cp = sp->slab_cache;
     size_t pages = cp->cache_slab_pages;
@@ -62,7 +62,7 @@ static struct kmem_slab *oldest(const struct kmem_cache *cp)
 
         if (cp == NULL || sp->slab_cache == cp) {
             list_remove(&sp->slab_link);
-            count(-(ptrdiff_t)sp->slab_cache->cache_slab_pages);
+            count_unmapped(-(ptrdiff_t)sp->slab_cache->cache_slab_pages);
             found = sp;
             break;
         }
@@ -78,7 +78,7 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
 
     kmem_transfer_begin();
     while ((sp = oldest(cp)) != NULL)
-        pages += release(sp);
+        pages += release_slab(sp);
     kmem_transfer_end();
     return pages;
 }
@@ -103,11 +103,11 @@ static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
     map_slab(sp, cp->cache_slab_pages, false);
     mm_lock(&unmapped.lock);
     list_insert_before(&unmapped.slabs, &sp->slab_link);
-    count((ptrdiff_t)cp->cache_slab_pages);
+    count_unmapped((ptrdiff_t)cp->cache_slab_pages);
     mm_unlock(&unmapped.lock);
     while (kmem_unmapped_pages() > page_count / QUEUE_SHARE &&
            (sp = oldest(NULL)) != NULL)
-        release(sp);
+        release_slab(sp);
 }
 
 /* Unmaps all free slabs of the cache. No lock held. */

@@ -33,8 +33,8 @@ static const char *verify_free(const struct page *p, unsigned k)
 /* The list of one order; *blocks and *free (pages) are totals over all lists.
  * The walk ends even if the list has become a circle without its head: it
  * reaches a page whose `prev` is not the page before. */
-static const char *verify_list(unsigned k, size_t *blocks, size_t *free,
-                               const struct page **where)
+static const char *verify_free_list(unsigned k, size_t *blocks, size_t *free,
+                                    const struct page **where)
 {
     struct list *head = &buddy_zone.zone_list[k];
     struct list *prev = head;
@@ -88,7 +88,7 @@ static const char *verify_blocks(size_t *managed, size_t *blocks,
     return NULL;
 }
 
-static const char *verify_locked(const struct page **where)
+static const char *verify_zone(const struct page **where)
 {
     size_t managed = 0;
     size_t listed = 0;
@@ -98,7 +98,7 @@ static const char *verify_locked(const struct page **where)
 
     MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     for (unsigned k = 0; k < BUDDY_ORDERS && why == NULL; k++)
-        why = verify_list(k, &listed, &free, where);
+        why = verify_free_list(k, &listed, &free, where);
     if (why == NULL)
         why = verify_blocks(&managed, &tagged, where);
     if (why == NULL && listed != tagged)
@@ -116,7 +116,7 @@ const char *buddy_verify(const struct page **where)
 
     *where = NULL;
     mm_lock(&buddy_zone.zone_lock);
-    why = verify_locked(where);
+    why = verify_zone(where);
     mm_unlock(&buddy_zone.zone_lock);
     if (why == NULL)
         *where = NULL;

@@ -293,7 +293,7 @@ static const char *verify_flags(const struct kmem_cache *cp)
     return NULL;
 }
 
-static const char *verify_locked(struct kmem_cache *cp)
+static const char *verify_cache(struct kmem_cache *cp)
 {
     struct tally t = {0};
     const char *why = MM_DEBUG ? verify_flags(cp) : NULL;
@@ -319,7 +319,7 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
     const char *why;
 
     mm_lock(&cp->cache_lock);
-    why = verify_locked(cp);
+    why = verify_cache(cp);
     mm_unlock(&cp->cache_lock);
     *where = why == NULL ? NULL : where_text;
     return why;

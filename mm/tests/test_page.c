@@ -90,19 +90,6 @@ KTEST(page, block_of_every_frame_of_the_largest_block)
     buddy_free(p, BUDDY_MAX_ORDER);
 }
 
-KTEST(page, the_memory_map_is_kept)
-{
-    size_t count;
-    const struct mem_region *saved = page_regions(&count);
-    static const struct mem_region map[2];
-    size_t n;
-
-    page_set_regions(map, ARRAY_SIZE(map));
-    KT_TRUE(page_regions(&n) == map);
-    KT_EQ(n, ARRAY_SIZE(map));
-    page_set_regions(saved, count);
-}
-
 KTEST(page, states_have_names)
 {
     KT_EQ(strcmp(page_state_name(PAGE_FREE), "free"), 0);
@@ -173,6 +160,8 @@ KTEST(page, partly_covered_frames_are_not_used)
     struct machine old;
 
     machine_make(&old, 1000, map, ARRAY_SIZE(map));
+    KT_TRUE(page_regions == map);
+    KT_EQ(page_region_count, ARRAY_SIZE(map));
     KT_EQ(state(0), PAGE_RESERVED);
     KT_EQ(state(256), PAGE_KERNEL); /* the image: whatever the map says */
     KT_EQ(state(257), PAGE_KERNEL); /* its last byte */
@@ -225,8 +214,7 @@ KTEST(page, memory_above_the_limit_is_counted_as_unused)
     struct machine old;
 
     machine_make(&old, 5000, map, ARRAY_SIZE(map));
-    KT_EQ(page_totals.total_unused,
-          MIB(64) - 5000 * PAGE_SIZE + (1ull << 30));
+    KT_EQ(page_totals.total_unused, MIB(64) - 5000 * PAGE_SIZE + (1ull << 30));
     KT_EQ(page_totals.total_frames, 5000);
     check_buddy(5000 - 256 - 2);
     machine_restore(&old);

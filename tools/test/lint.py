@@ -11,7 +11,8 @@
                 apparatus
     core        mm/ links without mm/inspect/
     functions   none is longer than 60 lines but tables and dispatch (a switch
-                that is most of it)
+                that is most of it); in the product's ring 0 no two have one
+                name, so that a breakpoint is one place
     assembly    inline assembly in the kernel is in kernel/x86/ alone
     cuts        every cut and every wrong solution of every lab fits
                 (docs/labs.md); the sources have no mark of a lab and no
@@ -132,7 +133,7 @@ def functions(path):
         while head > 0 and lines[head - 1].strip() and \
                 not re.match(r"[#}]|.*[;:]$", lines[head - 1]):
             head -= 1
-        name = re.search(r"(?!__attribute__)\b(\w+)\s*\(",
+        name = re.search(r"\b(?!__attribute__|PRINTF_LIKE)(\w+)\s*\(",
                          " ".join(lines[head:i]))
         end = next((j for j in range(i, len(lines)) if lines[j] == "}"), i)
         if name:
@@ -146,14 +147,22 @@ def is_dispatch(body):
     return cases * 4 >= len(body)
 
 
+# Those of the slab layer; where there are magazines they have another name.
+FRONT_ENDS = ("kmem_cache_alloc", "kmem_cache_free")
+
+
 def check_functions():
     """Returns the lengths of all functions outside tests, in order."""
     lengths = []
+    first = {}
     for path in sources(".c"):
         if is_test(path):
             continue
         for name, line, length, body in functions(path):
             lengths.append(length)
+            if in_ring_0(path) and name not in FRONT_ENDS:
+                if first.setdefault(name, path) != path:
+                    finding(path, line, f"{name} is in {first[name]}, too")
             if length > LONGEST and not is_dispatch(body):
                 finding(path, line, f"{name} has {length} lines, "
                         f"more than {LONGEST}")
@@ -170,6 +179,12 @@ def check_width():
             if len(line.expandtabs(8)) > WIDTH:
                 finding(path, number + 1, f"{len(line.expandtabs(8))} columns")
     print(f"width       {count} lines in {len(files)} files")
+
+
+def in_ring_0(path):
+    """Whether a source is the product's and runs in ring 0."""
+    return path.parts[0] in PRODUCT and not is_test(path) and \
+        path.parts[:2] != ("drivers", "servers")
 
 
 def is_apparatus(path):
@@ -322,8 +337,7 @@ def check_core():
 def check_assembly():
     """Inline assembly of the product's ring 0 outside kernel/x86/."""
     for path in sources(".c", ".h"):
-        if path.parts[0] not in PRODUCT or is_test(path) or \
-                path.parts[:2] in (("kernel", "x86"), ("drivers", "servers")):
+        if not in_ring_0(path) or path.parts[:2] == ("kernel", "x86"):
             continue
         text = without_comments(text_of(path))
         for number, line in enumerate(text.splitlines(), 1):
@@ -341,8 +355,7 @@ def rooms():
         "mm/ core", "mm/inspect, mm/debug", "shell", "rest of ring 0"
     code = dict.fromkeys((core, observers, shell, rest), 0)
     for path in sources(".c", ".h", ".asm"):
-        if is_test(path) or path.parts[0] not in PRODUCT or \
-                path.parts[:2] == ("drivers", "servers"):
+        if not in_ring_0(path):
             continue
         name = str(path)
         room = (observers if name.startswith(OBSERVERS) else

@@ -2,6 +2,7 @@
 reports, and those it accepts; the sizes that it shows."""
 
 import re
+import subprocess
 
 import pytest
 
@@ -76,6 +77,23 @@ def test_long_functions(tmp_path, monkeypatch):
                    "    return 0;\n"), encoding="utf-8")
     assert lint.check_functions() == [60, 61, 62]
     assert lint.findings == ["x.c:64: does_not has 61 lines, more than 60"]
+
+
+@pytest.mark.parametrize("other, twice", [
+    ("mm/b.c", True), ("drivers/b.c", True), ("mm/tests/b.c", False),
+    ("drivers/servers/b.c", False), ("user/bin/b.c", False)])
+def test_a_name_is_one_function(tmp_path, monkeypatch, other, twice):
+    monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "findings", [])
+    for name in ("kernel/a.c", other):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(
+            "static PRINTF_LIKE(1, 2) void\ntake(int a)\n{\n}\n\n"
+            "void *kmem_cache_alloc(void)\n{\n}\n", encoding="utf-8")
+    lint.check_functions()
+    assert [re.sub(r":\d+:", ":", f) for f in lint.findings] == (
+        [f"{max('kernel/a.c', other)}: take is in "
+         f"{min('kernel/a.c', other)}, too"] if twice else [])
 
 
 def test_sizes_are_shown_and_not_limited(tmp_path, monkeypatch, capsys):
