@@ -79,11 +79,11 @@ fill:
 
 section .bss align=PAGE
 
-; For the calls of a debugger: kernel/shell/asked.c.
-global asked_stack_bottom, asked_stack_top
-asked_stack_bottom:
+; For the calls of a debugger: kernel/shell/report.c.
+global report_stack_bottom, report_stack_top
+report_stack_bottom:
         resb    STACK_PAGES * PAGE
-asked_stack_top:
+report_stack_top:
 
 ; The guard page below the stack: paging.c unmaps it.
 global boot_stack_guard, boot_stack_bottom, boot_stack_top

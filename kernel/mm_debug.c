@@ -9,7 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/mm_platform.h"
-#include "kernel/shell/asked.h"
+#include "kernel/shell/report.h"
 #include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/backtrace.h"
@@ -201,9 +201,9 @@ static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
     const void *from = __builtin_frame_address(0);
 
     __builtin_unwind_init();
-    if (shell_asked) {
-        fn(from, asked_stack_top, "debugger");
-        from = (const void *)asked.asked_esp;
+    if (shell_reporting) {
+        fn(from, report_stack_top, "debugger");
+        from = (const void *)report.report_esp;
     }
     fn(from, (const void *)top, self == NULL ? "boot" : self->task_name);
 }
@@ -212,7 +212,7 @@ static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
 void mm_roots(mm_root_t *fn)
 {
     fn(data_start, data_end, ".data");
-    fn(bss_start, asked_stack_bottom, ".bss");
+    fn(bss_start, report_stack_bottom, ".bss");
     fn(boot_stack_top, bss_end, ".bss");
     read_own_stack(fn);
     if (task_self() == NULL)

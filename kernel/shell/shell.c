@@ -29,7 +29,7 @@
 
 static const char self[] = "slate";
 static const char *current = self; /* the command that runs */
-bool shell_asked;
+bool shell_reporting;
 static bool interrupted;                    /* ^C was typed */
 static const struct usage_options *options; /* of that command */
 
@@ -49,10 +49,10 @@ int shell_error(const char *fmt, ...)
 
 bool shell_may_change(void)
 {
-    if (shell_asked)
+    if (shell_reporting)
         shell_error("a stopped machine only prints reports; type this at the "
                     "kernel's prompt");
-    return !shell_asked;
+    return !shell_reporting;
 }
 
 bool shell_interrupted(void)
@@ -186,7 +186,7 @@ static int run_words(int argc, char **argv)
     if (!c)
         return unknown(argv[0]);
     current = c->command_name;
-    if (outer == self && !shell_asked)
+    if (outer == self && !shell_reporting)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
                        c->command_name, (unsigned)timer_ms());
     options = &given;
@@ -196,7 +196,7 @@ static int run_words(int argc, char **argv)
     pager_report_ended();
     current = outer;
     options = outer_options;
-    if (result != 0 && !shell_asked)
+    if (result != 0 && !shell_reporting)
         debugcon_event("{\"event\":\"status\",\"command\":\"%s\","
                        "\"status\":%d}",
                        c->command_name, result);
@@ -254,9 +254,9 @@ int shell_execute(char *line)
     return result;
 }
 
-int shell_ask(char *line)
+int shell_report(char *line)
 {
-    shell_asked = true;
+    shell_reporting = true;
     current = self;
     return shell_execute(line);
 }

@@ -32,7 +32,7 @@ extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
 /* SHELL_COMMAND(uptime, cmd_uptime, SHELL_REPORT): it may be called in a
- * stopped machine (asked.h). It writes nothing that lasts, or calls
+ * stopped machine (report.h). It writes nothing that lasts, or calls
  * shell_may_change before. */
 #define SHELL_REPORT .command_report = true
 
@@ -87,11 +87,11 @@ const struct shell_command *shell_find(const char *name);
  * tools, each status that is not 0 is an event, too. `line` is changed. */
 int shell_execute(char *line);
 
-/* The same for a debugger, in a stopped machine (asked.h). */
-int shell_ask(char *line);
+/* The same for a debugger, in a stopped machine (report.h). */
+int shell_report(char *line);
 
 /* Whether it is a debugger that has called the command. */
-extern bool shell_asked;
+extern bool shell_reporting;
 
 /* False after an error line: then only reports are run. */
 bool shell_may_change(void);

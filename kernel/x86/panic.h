@@ -24,7 +24,7 @@ void panic_trap(struct trapframe *tf) __attribute__((noreturn, cold));
 bool panic_happened(void);
 
 /* Makes the kernel behave as after a panic, for a call of a debugger
- * (kernel/shell/asked.c): locks are broken, and nothing sleeps. */
+ * (kernel/shell/report.c): locks are broken, and nothing sleeps. */
 void panic_pretend(void);
 
 /* True once the machine has panicked, unlike panic_happened in such a call. */

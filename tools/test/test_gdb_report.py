@@ -1,6 +1,6 @@
 """`slate COMMAND` in GDB: the kernel's shell answers in a machine that is
-stopped anywhere, and the machine continues as if it had not been asked."""
-# Tests: tools/gdb/slate_ask.py, kernel/shell/asked.c
+stopped anywhere, and the machine continues as if there had been no report."""
+# Tests: tools/gdb/slate_report.py, kernel/shell/report.c
 
 import json
 import re
@@ -31,7 +31,7 @@ ENABLED = [True, True, False, False, True, True, False]
 
 
 def run(kernel, reports):
-    """A run that is asked at each stop, up to its end."""
+    """A run with reports at each stop, up to its end."""
     steps = [(at, [*there, "info registers eflags cs",
                    *(f"slate {line}" for line in reports)])
              for at, there in STOPS]
@@ -43,15 +43,15 @@ def run(kernel, reports):
 
 @pytest.fixture(scope="module", params=["kernel", "smp_debug"])
 def both(request):
-    """Two runs: one is asked, the other is not."""
+    """Two runs: one with reports, and one without."""
     kernel = request.getfixturevalue(request.param)
     return run(kernel, REPORTS), run(kernel, [])
 
 
-def test_a_machine_continues_as_if_it_had_not_been_asked(both):
-    asked, alone = both
-    assert asked.serial == alone.serial
-    assert "every invariant holds" in asked.serial
+def test_a_machine_continues_as_if_there_had_been_no_report(both):
+    reported, alone = both
+    assert reported.serial == alone.serial
+    assert "every invariant holds" in reported.serial
 
 
 @pytest.mark.parametrize("line", REPORTS)
@@ -89,11 +89,11 @@ def traces(kernel, shared_path):
     def save(name):
         return f'monitor pmemsave 0 {MEBIBYTES << 20:#x} "{shared_path}/{name}"'
 
-    asked = ["slab walk alloc box -n 1", "info registers", save("0")]
+    lines = ["slab walk alloc box -n 1", "info registers", save("0")]
     for i, line in enumerate(ALL, 1):
-        asked += [f"slate {line}", save(str(i))]
+        lines += [f"slate {line}", save(str(i))]
     said = gdb.Session(
-        kernel, WORK, [("sys_pipe", [*asked, "info registers # after"])],
+        kernel, WORK, [("sys_pipe", [*lines, "info registers # after"])],
         memory=str(MEBIBYTES), append="kmem.debug=U,box").said[0]
     return said, shared_path
 
@@ -217,7 +217,7 @@ def test_where_nothing_can_be_called(refused):
 
 @pytest.mark.parametrize("name", ["kernel", "smp_debug"])
 def test_after_a_panic(request, name):
-    """The panic's own shell reads a line, and is asked there."""
+    """The panic's own shell reads a line, and reports work there."""
     binary = request.getfixturevalue(name)
     said = gdb.Session(
         binary, "kmem create box 200; kmem alloc box 9; panic enough",

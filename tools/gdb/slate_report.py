@@ -1,10 +1,10 @@
 """slate COMMAND: a report of the kernel's own shell, in a stopped machine.
 
-The line is stored in the machine, and GDB calls asked_run(), which
-kernel/shell/asked.h describes: on a stack of its own, with interrupts disabled,
+The line is stored in the machine, and GDB calls report_run(), which
+kernel/shell/report.h describes: on a stack of its own, with interrupts disabled,
 as after a panic. Afterwards the registers, the kernel's static data and its
-caches are as before: the machine continues as if it had not been asked. So a
-call can also be given up at any moment, where it would panic, or wait.
+caches are as before: the machine continues as if there had been no report. So
+a call can also be given up at any moment, where it would panic, or wait.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ class Full(gdb.Breakpoint):
 
     def __init__(self, call):
         self.call = call
-        super().__init__("*asked_full", internal=True)
+        super().__init__("*report_full", internal=True)
 
     def stop(self):
         self.call.take_text()
@@ -119,34 +119,34 @@ class Call:
     """One call of the kernel."""
 
     def __init__(self, line):
-        self.asked = target.record_of("asked")
+        self.report = target.record_of("report")
         self.text, self.ended = b"", None
         self.machine = Machine()
         self.store(line)
 
     def store(self, line):
         """The line, and registers that are not put on the kernel's stack."""
-        most = self.asked.layout.members["asked_line"][1].sizeof - 1
-        write(self.asked.where("asked_line"),
+        most = self.report.layout.members["report_line"][1].sizeof - 1
+        write(self.report.where("report_line"),
               line.encode("latin-1", "replace")[:most] + b"\0")
         for name in ("esp", "eax", "ecx", "edx"):
-            write(self.asked.where(f"asked_{name}"),
+            write(self.report.where(f"report_{name}"),
                   self.machine.registers[name].to_bytes(4, "little"))
 
     def take_text(self):
-        length = int(variable("asked")["asked_length"])
-        self.text += target.read_run(self.asked.where("asked_text"), length)
+        length = int(variable("report")["report_length"])
+        self.text += target.read_run(self.report.where("report_text"), length)
 
     def run(self):
         """The status of the command; None if it was given up."""
         data = constant("GDT_KERNEL_DATA")
         set_registers({"eflags": RESERVED, "cs": constant("GDT_KERNEL_CODE"),
                        "ss": data, "ds": data, "es": data,
-                       "esp": linker("asked_stack_top")})
+                       "esp": linker("report_stack_top")})
         if target.symbol("spin_wait"):  # the kernel is for several processors
             set_registers({"gs": constant("GDT_CPU")})
         try:
-            status = int(gdb.parse_and_eval("asked_run()"))
+            status = int(gdb.parse_and_eval("report_run()"))
             self.take_text()
             return status
         except (gdb.error, KeyboardInterrupt) as e:
@@ -187,7 +187,7 @@ def evaluated(word):
     return f"0x{value:08x}" if value >= constant("KERNEL_BASE") else str(value)
 
 
-def ask(line):
+def report(line):
     """A report of the kernel's own shell: `slate help` lists them"""
     check()
     line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
@@ -200,4 +200,4 @@ def ask(line):
     gdb.set_convenience_variable("_exitcode", status)
 
 
-Group.named["slate"].otherwise = ask
+Group.named["slate"].otherwise = report
