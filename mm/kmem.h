@@ -193,19 +193,19 @@ bool kmem_mag_all_off(void);
 #define KMEM_DEBUG_LETTERS "FPZUTSG"
 #define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
 
-#define KMF_CHECK    0x0100u /* F: freed addresses, slabs and freelists (6.2) */
-#define KMF_POISON   0x0200u /* P: deadbeef, baddcafe (6.3) */
-#define KMF_REDZONE  0x0400u /* Z: redzones around each buffer (6.4) */
-#define KMF_AUDIT    0x0800u /* U: task, time and callers (6.1) */
-#define KMF_TRACE    0x1000u /* T: a line for each operation */
-#define KMF_UNMAP    0x2000u /* S: free slabs are unmapped at once (6.5) */
-#define KMF_FIREWALL 0x4000u /* G: each buffer has pages of its own (6.6) */
+#define KMF_CHECK     0x0100u /* F: freed addresses, slabs and freelists (6.2) */
+#define KMF_POISON    0x0200u /* P: deadbeef, baddcafe (6.3) */
+#define KMF_REDZONE   0x0400u /* Z: redzones around each buffer (6.4) */
+#define KMF_AUDIT     0x0800u /* U: task, time and callers (6.1) */
+#define KMF_TRACE     0x1000u /* T: a line for each operation */
+#define KMF_UNMAP     0x2000u /* S: free slabs are unmapped at once (6.5) */
+#define KMF_OWN_PAGES 0x4000u /* G: each buffer has pages of its own (6.6) */
 
 /* Modes that need the debug layout, and modes that take pages away. */
 #define KMF_LAYOUT                                                             \
     (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
-     KMF_FIREWALL)
-#define KMF_UNMAPPING (KMF_UNMAP | KMF_FIREWALL)
+     KMF_OWN_PAGES)
+#define KMF_UNMAPPING (KMF_UNMAP | KMF_OWN_PAGES)
 
 /* Pages that mode S keeps unmapped, so that a late access faults; and frees
  * those of one cache, NULL: of all. Both return their number. */

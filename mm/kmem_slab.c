@@ -100,7 +100,7 @@ inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 /* Whether objects are constructed at each allocation, not with the slab. */
 inline bool kmem_per_alloc(const struct kmem_cache *cp)
 {
-    return MM_DEBUG && (KMEM_FLAGS(cp) & (KMF_POISON | KMF_FIREWALL)) != 0;
+    return MM_DEBUG && (KMEM_FLAGS(cp) & (KMF_POISON | KMF_OWN_PAGES)) != 0;
 }
 
 /* ---- the two layouts ---------------------------------------------------- */

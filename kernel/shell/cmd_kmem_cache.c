@@ -77,7 +77,7 @@ static void print_colours(const struct kmem_cache_stat *st)
  * after the object, which is never mapped. */
 static size_t debug_tag(const struct kmem_cache_stat *st)
 {
-    if (st->stat_modes & KMF_FIREWALL)
+    if (st->stat_modes & KMF_OWN_PAGES)
         return PAGE_SIZE;
     return st->stat_modes & KMF_REDZONE ? 2 * KMEM_GUARD_FRONT : 0;
 }
@@ -85,8 +85,8 @@ static size_t debug_tag(const struct kmem_cache_stat *st)
 /* In mode G a chunk is counted from the slab's start, and so is the colour. */
 static size_t chunk_bytes(const struct kmem_cache_stat *st)
 {
-    return st->stat_modes & KMF_FIREWALL ? st->stat_chunk - st->stat_colour_min
-                                         : st->stat_chunk;
+    return st->stat_modes & KMF_OWN_PAGES ? st->stat_chunk - st->stat_colour_min
+                                          : st->stat_chunk;
 }
 
 static void print_chunk(const struct kmem_cache_stat *st)

@@ -90,13 +90,13 @@ const char *kmem_debug_verify(const struct kmem_cache *cp,
     return kmem_debug_damage(cp, bdp, free, at, &kind);
 }
 
-/* KMF_FIREWALL (6.6): maps or unmaps the pages that hold a buffer; the page
+/* KMF_OWN_PAGES (6.6): maps or unmaps the pages that hold a buffer; the page
  * after it is never mapped. */
 static void map_buffer(const struct kmem_cache *cp, void *buf, bool present)
 {
     char *page = (char *)buf - cp->cache_colour_min;
 
-    if (!in_mode(cp, KMF_FIREWALL))
+    if (!in_mode(cp, KMF_OWN_PAGES))
         return;
     for (size_t i = 0; i + 1 < cp->cache_slab_pages; i++)
         mm_page_map(page + i * PAGE_SIZE, present);
@@ -132,7 +132,7 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
         fill_buffer(cp, kmem_slab_chunk(sp, i), KMEM_FREED);
         map_buffer(cp, kmem_slab_chunk(sp, i), false);
     }
-    if (in_mode(cp, KMF_FIREWALL))
+    if (in_mode(cp, KMF_OWN_PAGES))
         mm_page_map((char *)sp->slab_base + bytes - PAGE_SIZE, false);
 }
 
@@ -143,7 +143,7 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
     enum kmem_error kind;
     const void *at;
 
-    if (in_mode(cp, KMF_FIREWALL))
+    if (in_mode(cp, KMF_OWN_PAGES))
         mm_page_map((char *)sp->slab_base +
                         (cp->cache_slab_pages - 1) * PAGE_SIZE,
                     true);

@@ -5,7 +5,7 @@
  *     |colour|guard|  buffer  |slack| guard |  buffer  |slack| guard | unused |
  *                  ^ cache_colour_min    ^ 8 bytes precede the next
  *
- * In mode KMF_FIREWALL each slab is one buffer, placed so that it ends at a
+ * In mode KMF_OWN_PAGES each slab is one buffer, placed so that it ends at a
  * page that is never mapped.
  *
  * A mode changes the layout of slabs, and allocated objects cannot move. So the
@@ -159,7 +159,7 @@ void kmem_debug_init(void)
 /* ---- the debug layout --------------------------------------------------- */
 
 /* Large objects for all sizes (3.2.3, 6.2), and pages of its own for each
- * buffer in mode KMF_FIREWALL (6.6). False, and nothing changed, if the cache's
+ * buffer in mode KMF_OWN_PAGES (6.6). False, and nothing changed, if the cache's
  * modes do not ask for it. */
 bool kmem_debug_geometry(struct kmem_cache *cp)
 {
@@ -171,7 +171,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
     if ((modes & KMF_LAYOUT) == 0)
         return false;
     cp->cache_flags |= KMF_HASH;
-    if (modes & KMF_FIREWALL) {
+    if (modes & KMF_OWN_PAGES) {
         cp->cache_colour_min = -size & PAGE_MASK;
         cp->cache_redzone_end = size;
         cp->cache_chunk = cp->cache_colour_min + size + PAGE_SIZE;

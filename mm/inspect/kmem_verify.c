@@ -46,7 +46,7 @@ static const char *verify_geometry(const struct kmem_cache *cp)
         return at_cache(cp, "chunk is not a multiple of the alignment");
     if ((cp->cache_flags & KMF_HASH) == 0)
         bytes -= sizeof(struct kmem_slab);
-    if (cp->cache_flags & KMF_FIREWALL)
+    if (cp->cache_flags & KMF_OWN_PAGES)
         bytes += cp->cache_colour_min; /* the chunk begins before its buffer */
     if (cp->cache_slab_chunks == 0 ||
         cp->cache_slab_chunks * cp->cache_chunk + cp->cache_colour_max > bytes)

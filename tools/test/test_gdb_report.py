@@ -147,7 +147,7 @@ def test_a_wrong_line_gets_one_line(traces, line, answer):
     assert traces[0][f"slate {line}"] == f"{answer}\n"
 
 
-# ---- where it is not asked -------------------------------------------------
+# ---- where there are no reports --------------------------------------------
 
 # Commands that change the machine, wait for a key or run programs.
 CHANGES = ["bench", "clear", "continue", "debug +P box", "inodes -r", "kill 1",

@@ -55,7 +55,7 @@ static void check_layout(const char *letters, size_t size, size_t align)
     struct kmem_cache *cp = test_debug(letters, size, align, false);
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
     size_t guard = kmem_debug_modes(cp) & KMF_REDZONE ? 8 : 0;
-    bool pages = kmem_debug_modes(cp) & KMF_FIREWALL;
+    bool pages = kmem_debug_modes(cp) & KMF_OWN_PAGES;
     struct kmem_slab *sp;
     size_t left;
 

@@ -247,10 +247,10 @@ KTEST(kmem_debug, caches_whose_modes_cannot_change)
 
     supplied = test_supply_cache(&s, 10, 40);
     KT_EQ(kmem_debug_set(kmem_slab_cache, KMF_CHECK), -KMEM_EPERM);
-    KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMF_FIREWALL), -KMEM_EPERM);
+    KT_EQ(kmem_debug_set(kmem_bufctl_debug_cache, KMF_OWN_PAGES), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(&kmem_cache_cache, KMF_REDZONE), -KMEM_EPERM);
     KT_EQ(kmem_debug_set(supplied, KMF_UNMAP), -KMEM_EINVAL);
-    KT_EQ(kmem_debug_set(supplied, KMF_FIREWALL | KMF_CHECK), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(supplied, KMF_OWN_PAGES | KMF_CHECK), -KMEM_EINVAL);
     KT_EQ(kmem_debug_modes(supplied), 0);
     TEST_VERIFY(NULL);
     test_destroy(supplied);
@@ -265,7 +265,7 @@ KTEST(kmem_debug, modes_of_a_platform_that_unmaps_no_pages)
     KT_REQUIRE(cp != NULL);
     host_unmaps = false;
     KT_EQ(kmem_debug_set(cp, KMF_UNMAP), -KMEM_EINVAL);
-    KT_EQ(kmem_debug_set(cp, KMF_FIREWALL), -KMEM_EINVAL);
+    KT_EQ(kmem_debug_set(cp, KMF_OWN_PAGES), -KMEM_EINVAL);
     KT_EQ(kmem_debug_set(cp, KMF_CHECK), 0);
     test_destroy(cp);
     kmem_debug_boot(test_modes("FS"), NULL);
