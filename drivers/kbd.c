@@ -12,7 +12,7 @@
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "drivers/scancode.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 #include "kernel/x86/io.h"
 
 #define KBD_IRQ   1

@@ -10,7 +10,7 @@
  * interrupt must get no end-of-interrupt, or another interrupt would be ended.
  */
 #include "drivers/pic.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 #include "kernel/x86/io.h"
 
 enum {

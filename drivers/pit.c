@@ -7,7 +7,7 @@
 #include "drivers/pit.h"
 #include "drivers/pic.h"
 #include "kernel/x86/cpu.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 #include "kernel/x86/io.h"
 #include "kernel/x86/spinlock.h"
 

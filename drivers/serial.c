@@ -15,7 +15,7 @@
 #include "drivers/console.h"
 #include "drivers/pic.h"
 #include "kernel/x86/io.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 
 #define COM1       0x3F8
 #define SERIAL_IRQ 4

@@ -7,7 +7,7 @@
 #include "drivers/debugcon.h"
 #include "drivers/pit.h"
 #include "kernel/lib/string.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 #include "kernel/x86/spinlock.h"
 #include "kernel/x86/tests/steps.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -11,7 +11,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/lib/string.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 
 /* Guarded by sched_lock. An interrupt needs only the first, which is short so
  * that finding a line takes one instruction. */

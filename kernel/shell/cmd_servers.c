@@ -10,7 +10,7 @@
 #include "kernel/shell/cmd_task.h"
 #include "kernel/task/grant.h"
 #include "kernel/vm/space.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 
 /* ---- servers ------------------------------------------------------------ */
 

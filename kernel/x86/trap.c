@@ -5,7 +5,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/gdt.h"
-#include "kernel/x86/idt.h"
 #include "kernel/x86/panic.h"
 
 #define GATE_INTERRUPT 0x8E00 /* present, ring 0, interrupts off inside */

@@ -1,6 +1,6 @@
 """What is special about the locks of the kernels for several processors, `make
 SMP=1`."""
-# Tests: kernel/x86/spinlock.c
+# Tests: kernel/x86/spinlock.c, kernel/x86/spin_debug.c
 
 import re
 import subprocess

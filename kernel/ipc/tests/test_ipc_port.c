@@ -8,7 +8,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/task/grant.h"
 #include "kernel/ipc/tests/ipc_cast.h"
-#include "kernel/x86/idt.h"
+#include "kernel/x86/trap.h"
 #include "kernel/x86/io.h"
 
 /* ---- notifications ------------------------------------------------------ */

@@ -11,7 +11,6 @@
 #include "kernel/x86/tests/fault.h"
 #include "kernel/x86/tests/steps.h"
 #include "kernel/x86/gdt.h"
-#include "kernel/x86/idt.h"
 #include "kernel/x86/protect.h"
 
 bool trap_dispatch(struct trapframe *tf);
