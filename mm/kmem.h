@@ -193,7 +193,7 @@ bool kmem_mag_all_off(void);
 #define KMEM_DEBUG_LETTERS "FPZUTSG"
 #define KMEM_DEBUG_SHIFT   8 /* the bit of the first letter */
 
-#define KMF_CHECK     0x0100u /* F: freed addresses, slabs and freelists (6.2) */
+#define KMF_CHECK     0x0100u /* F: freed addresses, slabs, freelists (6.2) */
 #define KMF_POISON    0x0200u /* P: deadbeef, baddcafe (6.3) */
 #define KMF_REDZONE   0x0400u /* Z: redzones around each buffer (6.4) */
 #define KMF_AUDIT     0x0800u /* U: task, time and callers (6.1) */

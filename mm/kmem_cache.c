@@ -148,7 +148,7 @@ inline struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp,
 /* ---- buffers of either layout ------------------------------------------- */
 
 /* The next free buffer; NULL if the cache has none. */
-static void *take_buffer(struct kmem_cache *cp)
+static void *take(struct kmem_cache *cp)
 {
     struct kmem_bufctl *bcp = kmem_slab_take(cp);
 
@@ -169,7 +169,7 @@ uint32_t kmem_take_some(struct kmem_cache *cp, void **to, uint32_t n)
 
     n = MIN(n, (uint32_t)sp->slab_chunks - sp->slab_refcnt);
     for (uint32_t i = n; i-- > 0;)
-        to[i] = take_buffer(cp);
+        to[i] = take(cp);
     return n;
 }
 #endif
@@ -253,7 +253,7 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
             return NULL;
         mm_lock(&cp->cache_lock);
         if ((cp->cache_flags & KMF_DEBUG) == 0)
-            buf = take_buffer(cp);
+            buf = take(cp);
         mm_unlock(&cp->cache_lock);
     }
     kmem_hash_rescale(cp);

@@ -342,7 +342,8 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);
 
-/* handles.c: takes the structure of a destroyed cache; returns the one to free. */
+/* handles.c: keeps the structure of a destroyed cache; returns the one to
+ * free. */
 struct kmem_cache *kmem_handles_exchange(struct kmem_cache *cp);
 
 /* report.c: prints the first allocated objects, and the number of the

@@ -12,7 +12,7 @@
  * mm_platform.h defines
  *
  *     mm_lock_t                   the lock; it disables interrupts while held
- *     MM_LOCK_INIT(name, rank)    its static initialiser; kernel/lib/lock_rank.h
+ *     MM_LOCK_INIT(name, rank)    its static initialiser
  *     mm_lock_init(l, name, rank)
  *     mm_lock(l)  mm_unlock(l)    nest strictly: last taken, first released
  *     mm_lock_held(l)             for assertions: true if the caller holds it
@@ -36,7 +36,7 @@
  *
  * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  *
- * Locks are taken in ascending rank only; docs/locking.md says why. The
+ * Locks are taken in ascending rank only (kernel/lib/lock_rank.h). The
  * further needs of the debugging modes are in mm/debug/debug.h.
  */
 #pragma once

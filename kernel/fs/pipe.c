@@ -67,7 +67,7 @@ static void construct_end(struct file *f, uint32_t flags, struct pipe *p)
     f->file_data = p;
 }
 
-static void pipe_construct(void *obj, size_t size UNUSED)
+static void construct(void *obj, size_t size UNUSED)
 {
     struct pipe *p = obj;
 
@@ -97,7 +97,7 @@ static void destruct(void *obj, size_t size UNUSED)
 void pipe_init(void)
 {
     pipe_cache =
-        cache_create("pipe", sizeof(struct pipe), 0, pipe_construct, destruct);
+        cache_create("pipe", sizeof(struct pipe), 0, construct, destruct);
     buffer_cache = cache_create("pipe_buffer", PIPE_SIZE, 0, NULL, NULL);
 }
 
@@ -118,7 +118,7 @@ static struct pipe *alloc_uncached(void)
 
     if (p == NULL)
         return NULL;
-    pipe_construct(p, sizeof(*p));
+    construct(p, sizeof(*p));
     p->pipe_cached = false;
     return p;
 }

@@ -1,6 +1,7 @@
 /*
- * Reports for a debugger. GDB's `slate COMMAND` (tools/gdb/slate_report.py) fills
- * in this structure in a stopped machine, calls report_run, and reads the text.
+ * Reports for a debugger. GDB's `slate COMMAND` (tools/gdb/slate_report.py)
+ * fills in this structure in a stopped machine, calls report_run, and reads the
+ * text.
  *
  * The machine may be stopped anywhere: with locks held, in the middle of a
  * change, on a stack without room, in ring 3. So the call has a stack of its

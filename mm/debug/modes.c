@@ -159,8 +159,8 @@ void kmem_debug_init(void)
 /* ---- the debug layout --------------------------------------------------- */
 
 /* Large objects for all sizes (3.2.3, 6.2), and pages of its own for each
- * buffer in mode KMF_OWN_PAGES (6.6). False, and nothing changed, if the cache's
- * modes do not ask for it. */
+ * buffer in mode KMF_OWN_PAGES (6.6). False, and nothing changed, if no mode of
+ * the cache needs that. */
 bool kmem_debug_geometry(struct kmem_cache *cp)
 {
     unsigned modes = kmem_debug_modes(cp);

@@ -2,7 +2,7 @@
  * Magazines (paper, section 7.2) on one processor after the other; tasks that
  * run at once are in mm/tests/explore/.
  *
- * Tests: mm/kmem_mag.c
+ * Tests: mm/inspect/kmem_mag_stat.c, mm/kmem_mag.c
  */
 #include "mm/debug/debug.h"
 #include "mm/tests/kmem_test.h"

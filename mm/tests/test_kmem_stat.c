@@ -1,5 +1,7 @@
 /*
  * Snapshots: the numbers that the shell and the tools print.
+ *
+ * Tests: mm/inspect/kmem_stat.c
  */
 #include "mm/tests/kmem_test.h"
 

@@ -2,6 +2,8 @@
  * The verifier finds each invariant of section 11 when it is broken: a
  * structure is changed, the verifier names the violation, and finds none after
  * the repair.
+ *
+ * Tests: mm/inspect/kmem_verify.c
  */
 #include "mm/inspect/kmem_walk.h"
 #include "mm/tests/kmem_test.h"

@@ -1,10 +1,11 @@
 /*
  * Page frames: the array, and reading a boot loader's memory map.
  *
- * Tests: mm/page.c, mm/inspect/page_stat.c
+ * Tests: mm/page.c
  */
-#include "mm/tests/kmem_test.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/segkmem.h"
+#include "mm/tests/kmem_test.h"
 
 KTEST(page, every_frame_has_a_state)
 {
@@ -100,6 +101,7 @@ KTEST(page, states_have_names)
 }
 
 #ifdef MM_HOST
+
 #include "mm/buddy_impl.h"
 
 #include <stdlib.h>

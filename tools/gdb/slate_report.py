@@ -1,8 +1,8 @@
 """slate COMMAND: a report of the kernel's own shell, in a stopped machine.
 
-The line is stored in the machine, and GDB calls report_run(), which
-kernel/shell/report.h describes: on a stack of its own, with interrupts disabled,
-as after a panic. Afterwards the registers, the kernel's static data and its
+The line is stored in the machine, and GDB calls report_run() (see
+kernel/shell/report.h): on a stack of its own, with interrupts disabled, as
+after a panic. Afterwards the registers, the kernel's static data and its
 caches are as before: the machine continues as if there had been no report. So
 a call can also be given up at any moment, where it would panic, or wait.
 """

@@ -1,7 +1,8 @@
 # Tests: on this machine and in QEMU; benchmarks and coverage.
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
-HOST_SRC    := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c mm/tests/*.c mm/debug/tests/*.c \
+MM_SRC      := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
+HOST_SRC    := $(MM_SRC) $(wildcard mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(addprefix tools/workshop/stress/,fail.c watch.c \
                    tests/test_fail.c tests/test_watch.c) \
@@ -43,7 +44,7 @@ $(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/ under real threads, with the thread sanitizer.
-THREADS_MM    := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
+THREADS_MM    := $(MM_SRC)
 THREADS_SRC   := $(THREADS_MM) $(wildcard mm/tests/threads/*.c)
 THREADS_FLAGS := -std=gnu17 -g -O1 -fno-omit-frame-pointer -I. \
                    -Imm/tests/threads $(HOST_WARN) -fsanitize=thread
@@ -70,7 +71,7 @@ MMTHREADS_MAG := $(BUILD)/threads-mag/mmthreads
 
 # mm/ with a call before each access to memory, where mm/tests/races/ may
 # switch to another task.
-RACES_MM    := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c) mm/tests/races/planted.c
+RACES_MM    := $(MM_SRC) mm/tests/races/planted.c
 RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
                  $(addprefix mm/tests/explore/,explore.c ops.c seeds.c \
                    steps.c) \

@@ -3,14 +3,14 @@
     .venv/bin/python -m tools.test.mutants [--sample 500] [--seed 1]
         [--function NAME] [FILE ...]
 
-Each mutant (tools/test/mutate.py) of mm/, mm/inspect/ and mm/debug/, or of these
-files, or of one function, is compiled into the host test program, whose cases
-run, cheap ones first, until one fails. If none does, mm/ runs on real threads
-under the thread sanitizer. A case that hangs fails, too: it has a budget of
-steps (tools/test/budget.h), so no result depends on time. Mutants that do not
-compile or link, or compile to the same machine code, do not count. The seed and
-the identities of mutants decide which are in a sample, so that a change of one
-line leaves the others in the sample.
+Each mutant (tools/test/mutate.py) of mm/, mm/inspect/ and mm/debug/, or of
+these files, or of one function, is compiled into the host test program, whose
+cases run, cheap ones first, until one fails. If none does, mm/ runs on real
+threads under the thread sanitizer. A case that hangs fails, too: it has a
+budget of steps (tools/test/budget.h), so no result depends on time. Mutants
+that do not compile or link, or compile to the same machine code, do not count.
+The seed and the identities of mutants decide which are in a sample, so that a
+change of one line leaves the others in the sample.
 
 tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed when they are found, and last how many were

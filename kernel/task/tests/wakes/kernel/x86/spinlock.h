@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "kernel/lib/lock_rank.h"
 #include "kernel/x86/cpu.h"
 
 struct spinlock {
