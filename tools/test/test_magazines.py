@@ -239,9 +239,9 @@ def test_a_kernel_for_one_processor_has_nothing_of_it(kernel):
 MAG = "mm/kmem_mag.c"
 MISTAKES = [
     ("the processor is that of before the interrupts", MAG, [
-        ("    bool room = replace(cp, here(cp), false);",
+        ("    bool room = replace_magazine(cp, here(cp), false);",
          "    struct kmem_cpu_cache *cc = here(cp);\n"
-         "    bool room = replace(cp, cc, false);"),
+         "    bool room = replace_magazine(cp, cc, false);"),
         ("        push(here(cp), buf);", "        push(cc, buf);")], None),
     ("a round is taken with interrupts enabled", MAG, [
         ("    buf = pop(cc);\n    mm_cpu_leave();",
@@ -275,7 +275,7 @@ MISTAKES = [
         ("    unload(cp, cc->cc_previous, cc->cc_previous_rounds);\n", "")],
      None),
     ("what is given back is still used", MAG, [
-        ("    cp->cache_cpu[mm_cpu_number()] = &none;\n", "")], None),
+        ("    cp->cache_cpu[mm_cpu_number()] = &kmem_cpu_none;\n", "")], None),
     ("what was counted is forgotten", MAG, [
         ("    cp->cache_mag_frees += cc->cc_frees;\n", "")], None),
     ("the previous magazine is lost", MAG, [
@@ -289,8 +289,8 @@ MISTAKES = [
         ("depot_put(cp, cc->cc_previous_rounds != 0, cc->cc_previous)",
          "depot_put(cp, true, cc->cc_previous)")], None),
     ("a full magazine is loaded as an empty one", MAG, [
-        ("load(cp, cc, m, full ? cp->cache_rounds : 0)",
-         "load(cp, cc, m, 0)")], None),
+        ("load_magazine(cp, cc, m, full ? cp->cache_rounds : 0)",
+         "load_magazine(cp, cc, m, 0)")], None),
     ("magazines are exchanged without their rounds", MAG, [
         ("    cc->cc_rounds = cc->cc_previous_rounds;\n", "")], None),
     ("the previous magazine is loaded whatever it has", MAG, [
@@ -322,10 +322,10 @@ MISTAKES = [
     ("the depot does not note its least", MAG, [
         ("    d->depot_min = MIN(d->depot_min, d->depot_total);\n", "")], None),
     ("a processor's first line becomes a magazine", MAG, [
-        ("    if (cc == &none) {\n        cc = memset",
+        ("    if (cc == &kmem_cpu_none) {\n        cc = memset",
          "    if (0) {\n        cc = memset")], None),
     ("a second line replaces what the processor has", MAG, [
-        ("    if (cc == &none) {\n        cc = memset",
+        ("    if (cc == &kmem_cpu_none) {\n        cc = memset",
          "    if (1) {\n        cc = memset")], None),
     ("a free makes a magazine while memory is low", MAG, [
         (" || mm_memory_low() ||", " ||")],
