@@ -161,7 +161,7 @@ def test_a_panic_stops_and_shows_all(request, kernel):
     zero, one, two = rows(report)
     for row in zero, one:  # the shell's task sleeps until the other has begun
         assert row[2:4] == ("stopped", "idle"), report
-        assert re.match(r"(idle_main|begin)\+0x", row[4]), report
+        assert re.match(r"(idle_main|ap_begin)\+0x", row[4]), report
     assert two[2:] == ("panicked", "job", "")
     assert re.search(r"(?m)^kstack +\d+", kmastat), kmastat
     assert "every invariant holds" in verify, verify
