@@ -296,11 +296,11 @@ def circles(arrows):
 
 
 def check_map():
-    """The objects that the product is linked from."""
+    """Returns the objects that the product is linked from, without `.o`."""
     file = ROOT / "build/slate.map"
     if not file.exists():
         finding("build/slate.map", 0, "does not exist: make kernel")
-        return
+        return []
     objects = re.findall(r"^LOAD build/(\S+)\.o$", text_of(file), re.M)
     if not objects:
         finding(file, 0, "names no objects")
@@ -308,11 +308,12 @@ def check_map():
         if is_apparatus(name):
             finding("build/slate.map", 0, f"{name}.o is apparatus")
     print(f"map         {len(objects)} objects in build/slate.elf")
+    return objects
 
 
-def symbols(file):
-    """Two sets of an object file's symbols: defined there, and elsewhere."""
-    with open(file, "rb") as f:
+def symbols(name):
+    """Two sets of an object's symbols: defined there, and elsewhere."""
+    with open(ROOT / "build" / f"{name}.o", "rb") as f:
         table = ELFFile(f).get_section_by_name(".symtab")
         names = {s.name: s["st_shndx"] for s in table.iter_symbols()
                  if s["st_info"]["bind"] != "STB_LOCAL"}
@@ -320,18 +321,19 @@ def symbols(file):
             {n for n, where in names.items() if where == "SHN_UNDEF"})
 
 
-def check_core():
-    """The allocators need nothing that looks at them."""
-    objects = {folder: sorted((ROOT / "build" / folder).glob("*.o"))
-               for folder in ("mm", "mm/inspect")}
-    observers = {name: o.name for o in objects["mm/inspect"]
+def check_core(objects):
+    """The allocators need nothing that looks at them. `objects` are those of
+    the link map: others in build/ may be left of sources that are gone."""
+    core = [o for o in objects if re.fullmatch(r"mm/\w+", o)]
+    observers = {name: o for o in objects if o.startswith("mm/inspect/")
                  for name in symbols(o)[0]}
-    if not observers:
-        finding("build/mm/inspect", 0, "has no objects: make kernel")
-    for o in objects["mm"]:
+    if not core or not observers:
+        finding("build/slate.map", 0, "has no allocators, or nothing that "
+                "looks at them")
+    for o in core:
         for name in sorted(symbols(o)[1] & observers.keys()):
-            finding(f"mm/{o.stem}.c", 0, f"needs {name} of {observers[name]}")
-    print(f"core        {len(objects['mm'])} objects of mm/")
+            finding(f"{o}.c", 0, f"needs {name} of {observers[name]}.c")
+    print(f"core        {len(core)} objects of mm/")
 
 
 def check_assembly():
@@ -555,8 +557,7 @@ def main():
     check_layout()
     check_width()
     check_arrows()
-    check_map()
-    check_core()
+    check_core(check_map())
     check_assembly()
     lengths = check_functions()
     check_cuts()
