@@ -1,6 +1,5 @@
 /*
- * debug: the debugging modes of each cache (paper, section 6). trace: a line
- * for every allocation and free of one cache.
+ * debug: the debugging modes of each cache (paper, section 6).
  */
 #include "kernel/shell/cmd_debug.h"
 #include "drivers/console.h"
@@ -259,18 +258,3 @@ static void offer_modes(const struct shell_offer *o)
 }
 
 SHELL_WORDS(MODES, offer_modes);
-
-/* ---- trace -------------------------------------------------------------- */
-
-static int cmd_trace(char **argv)
-{
-    struct change c = {'+', KMF_TRACE};
-    struct kmem_cache *cp;
-
-    if (strcmp(argv[2], "off") == 0)
-        c.change_sign = '-';
-    cp = heap_cache_named(argv[1]);
-    return cp ? change_cache(cp, &c, true) != 0 : 1;
-}
-
-SHELL_COMMAND(trace, cmd_trace);

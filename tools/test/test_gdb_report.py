@@ -154,7 +154,7 @@ CHANGES = ["bench", "clear", "continue", "debug +P box", "inodes -r", "kill 1",
            "kmem alloc box 1", "kmem create a 8", "kmem destroy box",
            "kmem free box 1", "panic", "poweroff", "reap",
            "reap -a", "reboot", "run ls", "sessions end 1", "sh", "terminal",
-           "test", "trace box on", "umount -f /", "ws -i 0"]
+           "test", "umount -f /", "ws -i 0"]
 
 LINK = "kmem_caches.next->next->next->next"
 FAULTS = [f"set var $link = {LINK}", "bt", "info registers",

@@ -209,10 +209,10 @@ def test_debug_says_what_is_wrong_with_its_arguments(shell):
     assert "usage: debug +MODES|" in shell.command("debug +F inode file")
 
 
-def test_trace_prints_a_line_per_operation(shell, audited):
-    assert shell.command("trace spy on") == "spy: FPZUT, was FPZU\n"
+def test_mode_T_prints_a_line_per_operation(shell, audited):
+    assert shell.command("debug +T spy") == "spy: FPZUT, was FPZU\n"
     text = shell.command("kmem alloc spy 2; kmem free spy 1")
-    shell.command("trace spy off")
+    shell.command("debug -T spy")
     assert len(re.findall(r"^trace: .*spy", text, re.M)) == 3
 
 
@@ -343,7 +343,6 @@ def test_whatis_finds_references(shell, audited):
 
 WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
-         "trace inode", "trace inode maybe", "trace no_such_cache on",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
          "log -c no_such", "history zz", "history 1 2",
          "users no_such_cache", "users a b", "old", "old soon", "leaks -m",
@@ -374,6 +373,6 @@ def test_all_of_it_works_after_a_panic(boot):
             (f"whatis {obj:x}", "allocated by task 1"),
             (f"map {obj:x}", "play_alloc"),
             ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
-            ("pages -r", "slab +spy"), ("trace spy on", "FPZUT")):
+            ("pages -r", "slab +spy"), ("debug +T spy", "FPZUT")):
         assert re.search(said, command(line)), line
     assert len(machine.events("panic")) == 1
