@@ -2,7 +2,7 @@
  * Shared by the commands that show the users of memory: callers, stacks, ages,
  * and buffers summed by the stack that allocated them.
  *
- *     cmd_debug.c   debug                cmd_log.c     log history
+ *     cmd_debug.c   debug                cmd_log.c     log
  *     cmd_users.c   users old leaks      cmd_kmem_walk.c  walk -j
  */
 #pragma once

@@ -1,6 +1,6 @@
 /*
- * log: the transactions of audited caches (paper, section 6.1). history: all
- * that the log knows of one buffer.
+ * log: the transactions of audited caches (paper, section 6.1), or of one
+ * buffer.
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -130,39 +130,78 @@ static bool concerns(const struct kmem_log_entry *e, uintptr_t addr)
 static bool entry_matches(const struct filter *f,
                           const struct kmem_log_entry *e)
 {
-    return (f->filter_addr == 0 || concerns(e, f->filter_addr)) &&
-           (!f->filter_cache ||
+    return (!f->filter_cache ||
             strcmp(f->filter_cache, kmem_log_name(e)) == 0) &&
            (!f->filter_by_task || f->filter_task == e->log_trans.trans_task);
 }
 
-static void show_log(const struct filter *f)
+/* Why there is nothing older of a buffer than its transaction `e`. */
+static void print_end(const struct kmem_log_entry *e)
+{
+    struct kmem_log_entry older;
+
+    if (e->log_prev == 0)
+        kprintf("nothing before that: the buffer's first transaction\n");
+    else if (!kmem_log_get(e->log_prev, &older))
+        kprintf("the log is overwritten from there on: %u is not kept\n",
+                (unsigned)e->log_prev);
+}
+
+static void show_entry(const struct filter *f, const struct kmem_log_entry *e,
+                       bool first)
+{
+    if (f->filter_json) {
+        json_entry(e);
+        return;
+    }
+    if (first)
+        print_log_head();
+    print_entry(e, f->filter_stack);
+}
+
+/* Prints the entries that match, newest first; returns how many. From the first
+ * one of a buffer on, its chain leads to the others. */
+static uint32_t print_matching(const struct filter *f)
 {
     uint32_t last = kmem_log_last();
     uint32_t kept = kmem_log_kept();
-    struct kmem_log_entry e;
+    struct kmem_log_entry e, oldest;
     uint32_t shown = 0;
+    bool found = false; /* an entry of the buffer, or any */
+    uint32_t seq = last;
 
-    if (!f->filter_json)
-        print_log_head();
-    for (uint32_t i = 0; i < kept && shown < f->filter_rows; i++) {
+    while (last - seq < kept && shown < f->filter_rows) {
         if (shell_interrupted())
-            break;
-        if (!kmem_log_get(last - i, &e) || !entry_matches(f, &e))
-            continue;
-        shown++;
-        if (f->filter_json)
-            json_entry(&e);
-        else
-            print_entry(&e, f->filter_stack);
+            return shown;
+        found = kmem_log_get(seq, &e) &&
+                (f->filter_addr == 0 || concerns(&e, f->filter_addr));
+        if (found && entry_matches(f, &e)) {
+            show_entry(f, &e, shown++ == 0);
+            oldest = e;
+        }
+        seq = found && f->filter_addr != 0 ? e.log_prev : seq - 1;
     }
+    if (f->filter_addr != 0 && shown != 0 && !f->filter_json)
+        print_end(&oldest);
+    return shown;
+}
+
+static int show_log(const struct filter *f)
+{
+    uint32_t shown = print_matching(f);
+
     if (f->filter_json)
-        return;
+        return 0;
+    if (f->filter_addr != 0 && shown == 0)
+        return shell_error("the log has no transaction of 0x%08lx; caches in "
+                           "mode U are logged",
+                           (unsigned long)f->filter_addr);
     kprintf("%u shown; %u of %u transactions kept%s\n", (unsigned)shown,
-            (unsigned)kept, (unsigned)last,
+            (unsigned)kmem_log_kept(), (unsigned)kmem_log_last(),
             kmem_log_stopped ? "; the log stopped at the first error" : "");
-    if (last == 0)
+    if (kmem_log_last() == 0)
         kprintf("caches in mode U are logged: `debug +U CACHE`\n");
+    return 0;
 }
 
 /* ---- the command -------------------------------------------------------- */
@@ -184,20 +223,17 @@ static bool read_filter(struct filter *f)
 
 static int cmd_log(char **argv)
 {
-    struct filter f = {.filter_rows = ROWS};
+    struct filter f = {.filter_rows = argv[1] ? UINT32_MAX : ROWS};
 
     if (!read_filter(&f))
         return 1;
     if ((argv[1] && !heap_address(argv[1], &f.filter_addr)) ||
         (f.filter_cache && !heap_cache_named(f.filter_cache)))
         return 1;
-    show_log(&f);
-    return 0;
+    return show_log(&f);
 }
 
 SHELL_COMMAND(log, cmd_log, SHELL_REPORT);
-
-/* ---- history ------------------------------------------------------------ */
 
 bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)
 {
@@ -207,32 +243,4 @@ bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)
         if (kmem_log_get(last - i, e) && concerns(e, addr))
             return true;
     return false;
-}
-
-int logcmd_history(const char *word)
-{
-    struct kmem_log_entry e, older;
-    uintptr_t addr;
-
-    if (!heap_address(word, &addr))
-        return 1;
-    if (!logcmd_newest(addr, &e))
-        return shell_error(
-            "the log has no transaction of 0x%08lx; caches in mode U are "
-            "logged",
-            (unsigned long)addr);
-    print_log_head();
-    print_entry(&e, true);
-    while (e.log_prev != 0 && kmem_log_get(e.log_prev, &older)) {
-        if (shell_interrupted())
-            return 0;
-        print_entry(&older, true);
-        e = older;
-    }
-    if (e.log_prev == 0)
-        kprintf("nothing before that: the buffer's first transaction\n");
-    else
-        kprintf("the log is overwritten from there on: %u is not kept\n",
-                (unsigned)e.log_prev);
-    return 0;
 }

@@ -17,7 +17,6 @@
 #include "kernel/lib/option.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/pager.h"
 #include "kernel/x86/cpu.h"
@@ -378,12 +377,10 @@ static void inspect(const void *arg)
 
 HOOK(HOOK_INSPECT, inspect);
 
-static int cmd_history(char **argv)
+static int cmd_history(char **argv UNUSED)
 {
     const char *line;
 
-    if (argv[1])
-        return logcmd_history(argv[1]);
     for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
         kprintf("%3u  %s\n", n + 1, line);
     return 0;

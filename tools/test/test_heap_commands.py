@@ -247,14 +247,14 @@ def test_log_lists_operations(shell, audited):
 def test_history_goes_back_to_the_start_of_life(shell, audited):
     shell.command("kmem free spy all")
     buf = records(shell, "log -j -c spy -n 1")[0]["buf"]
-    text = shell.command(f"history {buf + 3:x}")
+    text = shell.command(f"log -S {buf + 3:x}")
     ops = rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")
     assert [row["op"] for row in ops] == ["free", "alloc"]
     assert "the buffer's first transaction" in text
     shell.command("kmem alloc spy 1")
-    text = shell.command(f"history {buf:x}")
+    text = shell.command(f"log -S {buf:x}")
     assert len(rows(text, r"^ *\d+ +[\d.]+ (?P<op>\w+) ")) == 3
-    assert "has no transaction" in shell.command("history kmem_caches")
+    assert "has no transaction" in shell.command("log kmem_caches")
     assert re.search(r"^ +\d+  kmem alloc spy 1$", shell.command("history"),
                      re.M)
 
@@ -344,7 +344,7 @@ def test_whatis_finds_references(shell, audited):
 WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
-         "log -c no_such", "history zz", "history 1 2",
+         "log -c no_such", "log -S zz", "history 1",
          "users no_such_cache", "users a b", "old", "old soon", "leaks -m",
          "leaks now", "walk alloc -n many"]
 
@@ -367,7 +367,7 @@ def test_all_of_it_works_after_a_panic(boot):
               .split('"addr":')[1].split(",")[0])
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
-            ("history " + f"{obj:x}", "first transact"),
+            (f"log {obj:x}", "first transact"),
             ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
             ("leaks", "suspect: "),
             (f"whatis {obj:x}", "allocated by task 1"),

@@ -79,7 +79,7 @@ def test_whatis_remembers_what_a_free_page_was(shell):
     assert ": frame " in text and ", free (order " in text
     assert re.search(rf"last object here was 0x{obj:x} of cache late\n"
                      r"freed by task 1 \(kernel\), ", text)
-    history = shell.command(f"history {obj + 6:x}")
+    history = shell.command(f"log {obj + 6:x}")
     assert [row["op"] for row in rows(history, r"^ *\d+ +[\d.]+ (?P<op>\w+)")
             ][:2] == ["free", "alloc"]
     assert slab["base"] <= obj
