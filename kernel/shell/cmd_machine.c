@@ -110,30 +110,6 @@ static int cmd_x(char **argv)
 
 SHELL_COMMAND(x, cmd_x, SHELL_REPORT);
 
-/* ---- sym ---------------------------------------------------------------- */
-
-static int cmd_sym(char **argv)
-{
-    char text[80];
-    uintptr_t addr;
-
-    addr = symbol_address(argv[1]);
-    if (addr != 0) {
-        kprintf("0x%08lx %s\n", (unsigned long)addr, argv[1]);
-        return 0;
-    }
-    if (!heap_address(argv[1], &addr))
-        return 1;
-    if (symbol_lookup(addr, NULL) == NULL)
-        return shell_error("no function is at 0x%08lx; `whatis` says what is",
-                           (unsigned long)addr);
-    kprintf("0x%08lx %s\n", (unsigned long)addr,
-            symbol_format(addr, text, sizeof(text)));
-    return 0;
-}
-
-SHELL_COMMAND(sym, cmd_sym, SHELL_REPORT);
-
 /* ---- meminfo ------------------------------------------------------------ */
 
 struct meminfo {

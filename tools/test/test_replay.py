@@ -218,10 +218,10 @@ def test_an_unexpected_reset(copy):
 # ---- what is typed ----------------------------------------------------------
 
 def test_keys_are_recorded(kernel, tmp_path):
-    done = tool(kernel, tmp_path, "record", typed="sym kmain\rpoweroff\r")
+    done = tool(kernel, tmp_path, "record", typed="whatis kmain\rpoweroff\r")
     assert done.returncode == 0, done.stdout
-    assert re.search(r"slate> sym kmain\s+0x", done.stdout), done.stdout
-    assert "sym kmain" in (tmp_path / "serial").read_text(encoding="utf-8")
+    assert re.search(r"slate> whatis kmain\s+0x", done.stdout), done.stdout
+    assert "whatis kmain" in (tmp_path / "serial").read_text(encoding="utf-8")
 
 
 def test_ctrl_a():

@@ -25,7 +25,7 @@ def test_help_lists_commands_and_each_has_more(shell):
     text = shell.command("help")
     for name in ("kmastat", "cache", "slabs", "reap", "ws", "map", "hash",
                  "colours", "buddyinfo", "pages", "meminfo", "kmem", "verify",
-                 "bt", "x", "sym", "dmesg", "uptime", "clear", "reboot",
+                 "bt", "x", "dmesg", "uptime", "clear", "reboot",
                  "poweroff"):
         assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
         assert name in shell.command(f"help {name}")
@@ -84,7 +84,7 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem create", "kmem create x 0", "kmem create 7up 32",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
-         "sym", "sym banana", "sym kmain+", "sym kmain+z",
+         "whatis", "whatis banana", "whatis kmain+", "whatis kmain+z",
          "help no_such_command",
          "echo \"open", "uptime now", "clear all", "history all", "run",
          "run -x", "bt 1 2", "terminal plain vga",

@@ -74,7 +74,7 @@ def test_a_wrong_limit_is_refused(smp, value):
 ])
 def test_a_machine_without_others_is_as_before(smp, count, append, extra):
     """The log is that of the kernel for one processor."""
-    commands = ("run ls /", "servers", "sym 0")
+    commands = ("run ls /", "servers", "whatis 0")
     before = run(BUILD / "slate-workshop.elf", count, *commands,
                  extra=extra.split())
     done = run(smp, count, *commands, append=append, extra=extra.split())

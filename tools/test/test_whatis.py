@@ -30,11 +30,12 @@ def test_whatis_knows_symbols(shell, kernel):
         ["nm", kernel], check=True, encoding="utf-8", stdout=subprocess.PIPE)
         .stdout.splitlines() if line[9] in "dbDB")
     for name in ("play_caches", "kmem_reaping", "page_array"):
-        assert shell.command(f"sym {name}") == \
-            f"0x{objects[name]} {name}\n"
+        said = shell.command(f"whatis {name}")
+        assert said.startswith(f"0x{objects[name]}: frame ")
+        assert f"\ndata: {name}+0x0\n" in said
     for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data"),
                        ("play_caches", "data")):
-        addr = int(shell.command(f"sym {name}").split()[0], 16)
+        addr = int(shell.command(f"whatis {name}").split(":")[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
         assert shell.command(f"whatis {name}+0x3") == \
             shell.command(f"whatis {addr + 3:x}")

@@ -123,7 +123,8 @@ static bool read_caller(const char *word, struct kmem_fail *f)
     f->fail_from = symbol_address(word);
     f->fail_to = f->fail_from != 0 ? symbol_end(f->fail_from) : 0;
     if (f->fail_to == 0)
-        shell_error("'%.32s' is no function; `sym` knows them", word);
+        shell_error("'%.32s' is no function; `whatis SYMBOL` says what is",
+                    word);
     return f->fail_to != 0;
 }
 
