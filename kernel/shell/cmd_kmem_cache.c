@@ -229,26 +229,43 @@ static void print_counters(const struct kmem_cache_stat *st)
             st->stat_dtors);
 }
 
-static void print_load(const struct kmem_cache_stat *st)
-{
-    size_t load =
-        st->stat_hash_size ? st->stat_inuse * 100 / st->stat_hash_size : 0;
+#define CHAINS 9 /* lengths 0 … 7 and above */
 
-    kprintf("%zu.%02zu", load / 100, load % 100);
+size_t heap_hash_grow(size_t entries)
+{
+    return (8 * entries - 4 + 2) / 3;
 }
 
-static void print_hash_line(struct kmem_cache *cp,
-                            const struct kmem_cache_stat *st)
+size_t heap_hash_shrink(size_t entries)
 {
-    size_t chain[2];
+    return entries >= 128 ? (entries - 5) / 3 : 0;
+}
 
-    if (!(st->stat_flags & KMEM_STAT_LARGE))
-        return;
-    kprintf("hash         ENTRIES %zu LOAD ", st->stat_hash_size);
-    print_load(st);
-    kprintf(" MAXCHAIN %zu RESCALES %llu\n",
-            kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)),
+/* The hash table of large objects (3.2.3). Its size is checked when a slab is
+ * created or destroyed. */
+static void print_hash(struct kmem_cache *cp, const struct kmem_cache_stat *st)
+{
+    size_t chain[CHAINS];
+    size_t longest = kmem_hash_stat(cp, chain, CHAINS);
+    size_t load = st->stat_inuse * 100 / MAX(st->stat_hash_size, (size_t)1);
+    const char *before = "";
+
+    kprintf("hash         ENTRIES %zu LOAD %zu.%02zu MAXCHAIN %zu RESCALES "
+            "%llu\n             entries by length of chain:",
+            st->stat_hash_size, load / 100, load % 100, longest,
             st->stat_hash_rescales);
+    for (size_t i = 0; i < CHAINS; i++)
+        if (chain[i] != 0) {
+            kprintf("%s %zu of %zu%s", before, chain[i], i,
+                    i == CHAINS - 1 ? "+" : "");
+            before = ",";
+        }
+    kprintf("\n             %zu object%s, free ones too; it grows at %zu",
+            st->stat_total, plural(st->stat_total),
+            heap_hash_grow(st->stat_hash_size));
+    if (heap_hash_shrink(st->stat_hash_size) != 0)
+        kprintf(", shrinks at %zu", heap_hash_shrink(st->stat_hash_size));
+    kprintf("\n");
 }
 
 static void print_working_set(const struct kmem_cache_stat *st)
@@ -285,127 +302,10 @@ static int cmd_cache(char **argv)
     print_geometry(&st);
     print_ledger(cp, &st);
     print_counters(&st);
-    print_hash_line(cp, &st);
+    if (st.stat_flags & KMEM_STAT_LARGE)
+        print_hash(cp, &st);
     print_working_set(&st);
     return 0;
 }
 
 SHELL_COMMAND(cache, cmd_cache, SHELL_REPORT);
-
-/* ---- hash --------------------------------------------------------------- */
-
-#define CHAINS 9 /* lengths 0 … 7 and above in the histogram */
-#define BAR    40
-
-size_t heap_hash_grow(size_t entries)
-{
-    return (8 * entries - 4 + 2) / 3;
-}
-
-size_t heap_hash_shrink(size_t entries)
-{
-    return entries >= 128 ? (entries - 5) / 3 : 0;
-}
-
-static void print_hash_row(struct kmem_cache *cp,
-                           const struct kmem_cache_stat *st)
-{
-    size_t chain[2];
-
-    heap_print_name(st->stat_name, HEAP_NAME);
-    kprintf(" %7zu %7zu %8zu   ", st->stat_hash_size, st->stat_inuse,
-            kmem_hash_stat(cp, chain, ARRAY_SIZE(chain)));
-    print_load(st);
-    kprintf(" %8llu %7zu %9zu\n", st->stat_hash_rescales,
-            heap_hash_grow(st->stat_hash_size),
-            heap_hash_shrink(st->stat_hash_size));
-}
-
-static void json_hash_row(struct kmem_cache *cp,
-                          const struct kmem_cache_stat *st)
-{
-    size_t chain[CHAINS];
-    size_t longest = kmem_hash_stat(cp, chain, CHAINS);
-
-    heap_json_name(st);
-    kprintf(",\"entries\":%zu,\"used\":%zu,\"max_chain\":%zu,"
-            "\"rescales\":%llu,\"total\":%zu,\"grow_at\":%zu,"
-            "\"shrink_at\":%zu,\"chains\":[",
-            st->stat_hash_size, st->stat_inuse, longest, st->stat_hash_rescales,
-            st->stat_total, heap_hash_grow(st->stat_hash_size),
-            heap_hash_shrink(st->stat_hash_size));
-    for (int i = 0; i < CHAINS; i++)
-        kprintf("%s%zu", i ? "," : "", chain[i]);
-    kprintf("]}\n");
-}
-
-/* A bar for `n` of `all`, in at most BAR characters. */
-static void print_bar(size_t n, size_t all)
-{
-    size_t length = all ? (n * BAR + all - 1) / all : 0;
-
-    for (size_t i = 0; i < length; i++)
-        kprintf("%s", i ? "#" : "  #");
-    kprintf("\n");
-}
-
-static void print_chains(struct kmem_cache *cp,
-                         const struct kmem_cache_stat *st)
-{
-    size_t chain[CHAINS];
-
-    kmem_hash_stat(cp, chain, CHAINS);
-    kprintf("\nCHAIN  BUCKETS\n");
-    for (size_t i = 0; i < CHAINS; i++) {
-        kprintf("%4zu%c %8zu", i, i == CHAINS - 1 ? '+' : ' ', chain[i]);
-        print_bar(chain[i], st->stat_hash_size);
-    }
-    kprintf("Checked when a slab is created or destroyed. With %zu objects or "
-            "more it grows",
-            heap_hash_grow(st->stat_hash_size));
-    if (heap_hash_shrink(st->stat_hash_size))
-        kprintf(",\nwith %zu or fewer it shrinks",
-                heap_hash_shrink(st->stat_hash_size));
-    kprintf(".\nThe cache has %zu, free ones included.\n", st->stat_total);
-}
-
-static int cmd_hash(char **argv)
-{
-    bool json = shell_option('j');
-    struct kmem_cache *cp, *only;
-    struct kmem_cache_stat st;
-
-    if (!heap_cache_argument(argv[1], &only))
-        return 1;
-    if (only)
-        kmem_cache_stat(only, &st);
-    if (only && !(st.stat_flags & KMEM_STAT_LARGE))
-        return shell_error("'%s' has small objects and no hash table", argv[1]);
-    if (!json)
-        kprintf("%-*s %7s %7s %8s %6s %8s %7s %9s\n", HEAP_NAME, "CACHE",
-                "ENTRIES", "USED", "MAXCHAIN", "LOAD", "RESCALES", "GROW-AT",
-                "SHRINK-AT");
-    heap_each (cp, only, &st)
-        if (!(st.stat_flags & KMEM_STAT_LARGE))
-            continue;
-        else if (json)
-            json_hash_row(cp, &st);
-        else if (only || st.stat_mem)
-            print_hash_row(cp, &st);
-    if (only && !json)
-        print_chains(only, &st);
-    return 0;
-}
-
-static void offer_hashed(const struct shell_offer *o)
-{
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-
-    heap_all (cp, &st)
-        if (st.stat_flags & KMEM_STAT_LARGE)
-            shell_offer(o, st.stat_name);
-}
-
-SHELL_COMMAND(hash, cmd_hash, SHELL_REPORT);
-SHELL_WORDS(LARGE_CACHE, offer_hashed);

@@ -22,7 +22,6 @@ LINES = {
     "map": ["map inode_cache"],
     "walk": [f"walk {what} -n 20" for what in
              ("alloc", "free", "slab", "bufctl", "hash")],
-    "hash": ["hash", "hash kstack"],
     "colours": ["colours", "colours box"],
     "reap": ["reap -n", "reap box", "reap", "reap -a"],
     "ws": ["ws", "ws box", "ws -i 15"],

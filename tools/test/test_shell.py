@@ -23,7 +23,7 @@ def typed(shell, keys):
 
 def test_help_lists_commands_and_each_has_more(shell):
     text = shell.command("help")
-    for name in ("kmastat", "cache", "slabs", "reap", "ws", "map", "hash",
+    for name in ("kmastat", "cache", "slabs", "reap", "ws", "map",
                  "colours", "buddyinfo", "pages", "meminfo", "kmem", "verify",
                  "bt", "x", "dmesg", "uptime", "clear", "reboot",
                  "poweroff"):
@@ -80,7 +80,7 @@ def test_completion_of_commands_and_cache_names(shell):
 WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "slabs no_such_cache", "reap -q", "reap no_such_cache",
          "ws -i", "ws -i soon", "map", "map banana", "map 0xffffffffff",
-         "hash no_such_cache", "colours no_such_cache", "kmem", "kmem frob",
+         "colours no_such_cache", "kmem", "kmem frob",
          "kmem create", "kmem create x 0", "kmem create 7up 32",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
@@ -204,7 +204,7 @@ def test_a_line_that_is_too_long_gives_one_line(shell):
 
 @pytest.mark.parametrize("line", [
     "kmastat -j", "buddyinfo -j", "ws -j", "verify -j", "cache -j kmem_cache",
-    "slabs -j kmem_cache", "hash -j", "colours -j", "pages -j", "meminfo -j"])
+    "slabs -j kmem_cache", "colours -j", "pages -j", "meminfo -j"])
 def test_json_is_an_object_per_line(shell, line):
     assert records(shell, line)
 

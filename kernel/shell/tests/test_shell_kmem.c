@@ -449,7 +449,6 @@ KTEST(shell_kmem, wrong_input_is_refused)
         "reap nothing",
         "ws -i",
         "ws -i soon",
-        "hash kmem_alloc_8",
         "colours a b",
         "buddyinfo now",
         "pages 0xfffff000",

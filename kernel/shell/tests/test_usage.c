@@ -252,10 +252,6 @@ static const struct {
     {"fault null ", ""},
     {"files ", "@PID"},
     {"files 5 ", ""},
-    {"hash ", "@LARGE_CACHE"},
-    {"hash -", "-j"},
-    {"hash inod", ""}, /* its objects are small */
-    {"hash inode ", ""},
     {"help ", "@COMMAND options"},
     {"help echo ", ""},
     {"history ", ""},
