@@ -3,7 +3,7 @@
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c   debug                cmd_log.c     log
- *     cmd_users.c   users old leaks      cmd_kmem_walk.c  walk -j
+ *     cmd_users.c   users leaks          cmd_kmem_walk.c  walk -j
  */
 #pragma once
 

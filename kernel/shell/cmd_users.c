@@ -243,30 +243,32 @@ static void print_users(const char *name)
     struct heap_place at = {0};
     const struct group *g;
 
-    if (groups.used == 0) {
-        kprintf("no object of %s is in use\n", name);
-        return;
-    }
-    kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
-            "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
+    if (groups.used == 0)
+        kprintf("no object of %s is in use%s\n", name,
+                groups.audited_only ? " and known to be that old" : "");
+    else
+        kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
+                "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
     while ((g = next_group(&at)))
         print_user(g);
     print_left_out();
     if (groups.unaudited)
-        kprintf(
-            "of caches that are not in mode U (`debug +U`): %llu object%s\n",
-            groups.unaudited, plural(groups.unaudited));
+        kprintf("%s caches that are not in mode U (`debug +U`): %llu "
+                "object%s\n",
+                groups.audited_only ? "of unknown age, of" : "of",
+                groups.unaudited, plural(groups.unaudited));
 }
 
 static int cmd_users(char **argv)
 {
     struct heap_place at = {0};
+    uint32_t seconds = 0;
     struct kmem_cache *cp;
     const struct group *g;
 
-    if (!heap_cache_argument(argv[1], &cp))
+    if (!heap_cache_argument(argv[1], &cp) || !heap_number('m', &seconds))
         return 1;
-    clear_groups(0, false);
+    clear_groups(seconds * US_PER_S, shell_option('m'));
     take_in_objects(cp);
     if (shell_option('j')) {
         while ((g = next_group(&at)))
@@ -281,7 +283,7 @@ static int cmd_users(char **argv)
 
 SHELL_COMMAND(users, cmd_users, SHELL_REPORT);
 
-/* ---- old and leaks ------------------------------------------------------ */
+/* ---- leaks -------------------------------------------------------------- */
 
 static void print_suspects(bool json)
 {
@@ -306,44 +308,6 @@ static void print_suspects(bool json)
     if (!json)
         print_left_out();
 }
-
-/* Sums over the groups. */
-static void count_suspects(uint64_t *count, uint64_t *bytes)
-{
-    *count = *bytes = 0;
-    for (size_t i = 0; i < groups.used; i++) {
-        *count += groups.table[i].group_count;
-        *bytes += group_bytes(&groups.table[i]);
-    }
-}
-
-static int cmd_old(char **argv)
-{
-    uint64_t count, bytes;
-    bool json = shell_option('j');
-    uint32_t seconds;
-
-    if (!parse_u32(argv[1], &seconds))
-        return shell_error("wants seconds; `old 3600` shows what was allocated "
-                           "an hour ago or earlier");
-    clear_groups(seconds * US_PER_S, true);
-    take_in_objects(NULL);
-    pager_to_end();
-    print_suspects(json);
-    if (json)
-        return 0;
-    count_suspects(&count, &bytes);
-    kprintf(
-        "suspect: %llu object%s, %llu byte%s, allocated %u s ago or earlier\n",
-        count, plural(count), bytes, plural(bytes), (unsigned)seconds);
-    if (groups.unaudited)
-        kprintf("the age of %llu object%s is not known: not of caches in mode "
-                "U\n",
-                groups.unaudited, plural(groups.unaudited));
-    return 0;
-}
-
-SHELL_COMMAND(old, cmd_old, SHELL_REPORT);
 
 /* ---- the roots of the scan ---------------------------------------------- */
 

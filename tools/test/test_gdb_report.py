@@ -74,7 +74,7 @@ def test_the_stops_are_what_they_should_be(both):
 ALL = [*REPORTS, "about", "colours box", "cpus", "debug", "echo a b",
        "explain box", "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
-       "map $obj", "mounts", "old 0", "pages -r", "paper", "pipes", "reap -n",
+       "map $obj", "mounts", "pages -r", "paper", "pipes", "reap -n",
        "servers", "sessions", "slabs -v", "uptime", "users",
        "walk alloc", "whatis -r $obj", "ws", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]

@@ -281,11 +281,16 @@ def test_users_of_nothing(shell):
     shell.command("kmem destroy idle")
 
 
-def test_old_and_leaks_name_suspects(shell, audited):
-    text = shell.command("old 0")
-    assert re.search(r"^spy +6 +600 +\S+ 0x\w+ \w+\+0x", text, re.M)
-    assert "suspect: 6 objects, 600 bytes" in text
-    assert "suspect: 0 objects" in shell.command("old 100000")
+def test_users_of_an_age(shell, audited):
+    shell.command("run sleep 1")
+    groups = records(shell, "users -j -m 1 spy")
+    assert sum(g["count"] for g in groups) == 6
+    assert re.search(r"^ +600 +6 +100 ", shell.command("users -m 1"), re.M)
+    assert shell.command("users -m 100000 spy") == \
+        "no object of spy is in use and known to be that old\n"
+
+
+def test_leaks_names_suspects(shell, audited):
     text = shell.command("leaks -r")  # the playground knows all its objects
     assert "spy" not in text.split("\n\n")[0]
     assert re.search(r"^0x\w+ 0x\w+ +\d+  \.bss$", text, re.M)
@@ -345,7 +350,7 @@ WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
          "log -c no_such", "log -S zz", "history 1",
-         "users no_such_cache", "users a b", "old", "old soon", "leaks -m",
+         "users no_such_cache", "users a b", "users -m", "users -m soon", "leaks -m",
          "leaks now", "walk alloc -n many"]
 
 
@@ -368,7 +373,7 @@ def test_all_of_it_works_after_a_panic(boot):
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
             (f"log {obj:x}", "first transact"),
-            ("users spy", r"300 +3 +100"), ("old 0", "suspect: "),
+            ("users spy", r"300 +3 +100"), ("users -m 1", "CACHE|that old"),
             ("leaks", "suspect: "),
             (f"whatis {obj:x}", "allocated by task 1"),
             (f"map {obj:x}", "play_alloc"),

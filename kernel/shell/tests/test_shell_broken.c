@@ -85,7 +85,7 @@ static void look(const void *obj)
         "colours test_broken",
         "kmastat test_broken",
         "leaks",
-        "old 0",
+        "users -m 1",
     };
     char line[40];
 
