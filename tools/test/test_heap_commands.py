@@ -350,7 +350,8 @@ WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
          "log -c no_such", "log -S zz", "history 1",
-         "users no_such_cache", "users a b", "users -m", "users -m soon", "leaks -m",
+         "users no_such_cache", "users a b", "users -m", "users -m soon",
+         "leaks -m",
          "leaks now", "walk alloc -n many"]
 
 
