@@ -97,17 +97,18 @@ def test_gdb_shows_each_processor(smp):
     typed = re.findall(r"(?m)^    \(gdb\) (.*)$", page)
     assert typed[:2] == ["break cmd_cpus", "continue"]
     said = gdb.Session(
-        smp, f"{commands}; poweroff", [("cmd_cpus", typed[2:])], memory="64",
+        smp, f"{commands}; poweroff",
+        [("cmd_cpus", [*typed[2:], "slate ps", "thread"])], memory="64",
         extra=["-smp", "4"], initrd=INITRD).said[0]
-    threads, cpus, thread, pid = (said[line] for line in typed[2:])
+    threads, cpus, _, pid, tasks, thread = said.values()
     assert len(re.findall(r"(?m)^[* ] \d +Thread 1\.\d", threads)) == 4, said
-    rows = re.findall(r"(?m)^ +(\d) (\w+)\((\d+)\)", cpus)
-    assert [number for number, _, _ in rows] == list("0123"), said
-    assert "kernel" in [name for _, name, _ in rows], said
-    # GDB says nothing if the command stopped on that processor.
-    assert "[Switching to thread 3 (Thread 1.3)]" in thread or \
-        re.search(r"(?m)^\* 3 ", threads), said
-    assert pid.strip() == f"$1 = {rows[2][2]}", said
+    shown = re.findall(r"(?m)^ +(\d) +\d running +\d+ +\d+ (\w+)$", cpus)
+    running = {cpu: (task, name) for task, cpu, name in re.findall(
+        r"(?m)^ +(\d+) .* running +\d+ +(\d) .* (\w+)$", tasks)}
+    assert shown == [(cpu, running[cpu][1]) for cpu in "0123"], said
+    assert "kernel" in [name for _, name in shown], said
+    assert thread == "[Current thread is 3 (Thread 1.3)]\n", said
+    assert pid == f"$1 = {running['2'][0]}\n", said
 
 
 @pytest.mark.parametrize("program, steps", [("syscallfuzz", 5000),
