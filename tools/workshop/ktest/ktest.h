@@ -53,12 +53,12 @@ bool ktest_enough(size_t bytes);
 /* Kernel only. Whether a tick of the time-stamp counter is an instruction. */
 bool ktest_ticks_are_exact(void);
 
-/* Likewise; if not, the running case is skipped. */
-bool ktest_counting(void);
-
-/* Kernel only. Whether the clock interrupts at any instruction; if not, as in
- * v86, the running case is skipped. */
+/* Likewise. Whether the clock interrupts at any instruction; in v86 it does
+ * not. */
 bool ktest_ticks_come_anywhere(void);
+
+/* Likewise. Notes why the running case is skipped. */
+void ktest_skip(const char *why);
 
 #define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
 
@@ -96,18 +96,23 @@ bool ktest_ticks_come_anywhere(void);
             return;                                                            \
     } while (0)
 
-/* Skips a case that compares times, unless a tick is an instruction. */
-#define KT_NEEDS_COUNTING()                                                    \
+/* Skips the case on a machine of which `e` is not true. */
+#define KT_NEEDS_THAT(e, why)                                                  \
     do {                                                                       \
-        if (!ktest_counting())                                                 \
+        if (!(e)) {                                                            \
+            ktest_skip(why);                                                   \
             return;                                                            \
+        }                                                                      \
     } while (0)
 
-/* Skips a case in which the clock has to interrupt one function. */
+/* For a case that compares times. */
+#define KT_NEEDS_COUNTING()                                                    \
+    KT_NEEDS_THAT(ktest_ticks_are_exact(),                                     \
+                  "compares times; make ICOUNT=1 counts instructions")
+
+/* For a case in which the clock has to interrupt one function. */
 #define KT_NEEDS_TICKS_ANYWHERE()                                              \
-    do {                                                                       \
-        if (!ktest_ticks_come_anywhere())                                      \
-            return;                                                            \
-    } while (0)
+    KT_NEEDS_THAT(ktest_ticks_come_anywhere(),                                 \
+                  "needs ticks of the clock at any instruction")
 
 #define KT_PTR(p) ((unsigned long long)(uintptr_t)(p))
