@@ -2,6 +2,7 @@
 steps; and no QEMU is left running."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,9 +40,15 @@ def test_steps_and_sees_the_stack(session):
 
 
 def test_shows_source_and_names_its_commands(session):
-    """The arguments of this file come after what everybody gets."""
+    """The arguments of this file come after what everybody gets: the line of
+    the stop, and the lines around it."""
     before = session.stdout.split("at:", 1)[0]
-    assert before.count("gdt_init();") == 2 and "canary_init();" in before
+    at = re.search(r"Breakpoint 1, kmain .* at kernel/main\.c:(\d+)\n", before)
+    lines = (ROOT / "kernel/main.c").read_text("utf-8").splitlines()
+    shown = [(int(number), text) for number, text in
+             re.findall(r"(?m)^(\d+)\t(.*)$", before[at.end():])]
+    assert len(shown) == 11 and [n for n, _ in shown].count(int(at[1])) == 2
+    assert all(lines[number - 1] == text for number, text in shown), before
     assert "\n`slate help` lists the kernel's reports" in before, before
 
 

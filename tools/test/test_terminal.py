@@ -183,7 +183,7 @@ def test_colours_only_on_terminals(kernel, terminal):
 
 
 def test_colours_of_slabs_and_owners(terminal):
-    terminal.send("slabs kmem_cache; pages; reap -a; slabs\rc")
+    terminal.send("slabs kmem_cache; slabs grant; pages; reap -a; slabs\rc")
     text = terminal.prompt()
     assert "\x1b[0;36mfull   \x1b[0;0m" in text
     assert re.search(r" \x1b\[0;36m#+\x1b\[0;0m\r?\n", text)
