@@ -118,7 +118,6 @@ void kmain(uint32_t magic, paddr_t info_addr)
     hooks_run(HOOK_EARLY, info);
     processors = acpi_processors();
     memmap_init(info);
-    commit_init();
     hooks_run(HOOK_FRAMES, NULL);
     hooks_run(HOOK_FRAMES_TEST, NULL);
     kmem_init();

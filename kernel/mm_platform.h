@@ -63,9 +63,8 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 #define mm_cpu_number cpu_number
 #endif
 
-/* In kernel/vm/commit.c. mm_charge may reclaim memory. */
-bool mm_charge(size_t pages);
-void mm_refund(size_t pages);
+/* In kernel/vm/commit.c: what sessions must leave. */
+size_t mm_keep(void);
 
 #ifndef mm_mark_slab
 #define mm_mark_slab(cp, sp)   ((void)0)

@@ -14,6 +14,14 @@
  * Only the first frame of a block has its state and order. All others are
  * PAGE_TAIL, so a free of a wrong address is detected.
  *
+ * Some pages are reserved: a program was promised them (kernel/vm/commit.h),
+ * and takes them one by one. So
+ *
+ *     available = free - (reserved - taken of these)
+ *
+ * pages are left for all others, and none of these numbers is negative, but the
+ * one in parentheses for a moment.
+ *
  * The loops that halve and join blocks are unrolled: the order is then a
  * constant in each step, and so are the tag, the list and the distance.
  */
@@ -57,6 +65,7 @@ static inline struct page *block_take(struct list *head, unsigned order)
     list_remove(&p->page_link);
     p->page_tag = PAGE_TAG(PAGE_ALLOC, order);
     buddy_zone.zone_allocs[order]++;
+    buddy_zone.zone_free -= (size_t)1 << order;
     return p;
 }
 
@@ -109,55 +118,6 @@ static void block_join(struct page *p, unsigned order)
     block_link(p, joined);
 }
 
-/* ---- the public half ---------------------------------------------------- */
-
-void buddy_set_pressure(size_t (*reclaim)(void))
-{
-    buddy_zone.zone_reclaim = reclaim;
-}
-
-bool buddy_pressure(void)
-{
-    if (buddy_zone.zone_reclaim == NULL)
-        return false;
-    mm_lock(&buddy_zone.zone_lock);
-    buddy_zone.zone_pressures++;
-    mm_unlock(&buddy_zone.zone_lock);
-    return buddy_zone.zone_reclaim() != 0;
-}
-
-/* Halves a larger block if there is none of `order`. Calls the pressure
- * callback until there is a block or it releases nothing, and looks after each
- * call: another task may have freed a block. */
-static __attribute__((noinline)) struct page *alloc_slow(unsigned order)
-{
-    bool more = order <= BUDDY_MAX_ORDER;
-    struct page *p;
-
-again:
-    mm_lock(&buddy_zone.zone_lock);
-    p = block_take_any(order);
-    buddy_zone.zone_failures += p == NULL && !more;
-    mm_unlock(&buddy_zone.zone_lock);
-    if (p != NULL || !more)
-        return p;
-    more = buddy_pressure();
-    goto again;
-}
-
-struct page *buddy_alloc(unsigned order)
-{
-    struct page *p = NULL;
-
-    if (unlikely(order > BUDDY_MAX_ORDER))
-        return alloc_slow(BUDDY_ORDERS); /* which has no block */
-    mm_lock(&buddy_zone.zone_lock);
-    if (likely(!list_empty(&buddy_zone.zone_list[order])))
-        p = block_take(&buddy_zone.zone_list[order], order);
-    mm_unlock(&buddy_zone.zone_lock);
-    return likely(p != NULL) ? p : alloc_slow(order);
-}
-
 /*
  * A run of n pages is a row of blocks, largest first, one for each bit of n;
  * its tail is a row of blocks, smallest first:
@@ -182,7 +142,7 @@ static void run_mark(struct page *p, size_t pages)
  * so there is nothing to join. */
 static void run_trim(struct page *p, size_t pages, unsigned order)
 {
-    buddy_zone.zone_tails += ((size_t)1 << order) - pages;
+    buddy_zone.zone_free += ((size_t)1 << order) - pages;
     while (pages < (size_t)1 << order) {
         unsigned k = (unsigned)__builtin_ctz((unsigned)pages);
 
@@ -191,22 +151,122 @@ static void run_trim(struct page *p, size_t pages, unsigned order)
     }
 }
 
-struct page *buddy_alloc_run(size_t pages)
+/* A run of `pages`, or NULL: no block is large enough. */
+static struct page *run_take(size_t pages)
 {
-    unsigned order;
-    struct page *p;
+    unsigned order = 31u - (unsigned)__builtin_clz(2 * (unsigned)pages - 1);
+    struct page *p = block_take_any(order);
 
-    if (pages == 0 || pages > BUDDY_MAX_PAGES)
-        return NULL;
-    order = 31u - (unsigned)__builtin_clz(2 * (unsigned)pages - 1);
-    p = buddy_alloc(order);
     if (p != NULL && pages != (size_t)1 << order) {
-        mm_lock(&buddy_zone.zone_lock);
         run_mark(p, pages);
         run_trim(p, pages, order);
-        mm_unlock(&buddy_zone.zone_lock);
     }
     return p;
+}
+
+/* ---- memory that is short ----------------------------------------------- */
+
+void buddy_set_pressure(size_t (*reclaim)(void))
+{
+    buddy_zone.zone_reclaim = reclaim;
+}
+
+bool buddy_pressure(void)
+{
+    if (buddy_zone.zone_reclaim == NULL)
+        return false;
+    mm_lock(&buddy_zone.zone_lock);
+    buddy_zone.zone_pressures++;
+    mm_unlock(&buddy_zone.zone_lock);
+    return buddy_zone.zone_reclaim() != 0;
+}
+
+/* Whether `pages` are available and `keep` stay so. */
+static inline bool is_available(size_t pages, size_t keep)
+{
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
+    return buddy_zone.zone_free + buddy_zone.zone_taken >=
+           buddy_zone.zone_reserved + pages + keep;
+}
+
+/* Whether that could be. If not, there is no reason to reclaim memory. */
+static bool is_possible(size_t pages, size_t keep)
+{
+    return keep <= buddy_zone.zone_total_pages &&
+           pages <= buddy_zone.zone_total_pages - keep;
+}
+
+/* Any request for which a block of a free list does not do: a run, `taken`
+ * pages of it from the reserve. Calls the pressure callback until there is a
+ * run or it releases nothing, and looks after each call: another task may have
+ * freed pages. */
+static __attribute__((noinline)) struct page *
+alloc_run(size_t pages, size_t keep, size_t taken)
+{
+    bool possible = pages - 1 < BUDDY_MAX_PAGES && is_possible(pages, keep);
+    struct page *p;
+
+    for (bool more = possible;; more = buddy_pressure()) {
+        mm_lock(&buddy_zone.zone_lock);
+        buddy_zone.zone_taken += taken;
+        p = possible && is_available(pages, keep) ? run_take(pages) : NULL;
+        if (p == NULL) {
+            buddy_zone.zone_taken -= taken;
+            buddy_zone.zone_failures += !more;
+        }
+        mm_unlock(&buddy_zone.zone_lock);
+        if (p != NULL || !more)
+            return p;
+    }
+}
+
+bool buddy_reserve(size_t pages, size_t keep)
+{
+    bool possible = is_possible(pages, keep);
+    bool done;
+
+    for (bool more = possible;; more = buddy_pressure()) {
+        mm_lock(&buddy_zone.zone_lock);
+        done = possible && is_available(pages, keep);
+        buddy_zone.zone_reserved += done ? pages : 0;
+        mm_unlock(&buddy_zone.zone_lock);
+        if (done || !more)
+            return done;
+    }
+}
+
+void buddy_unreserve(size_t pages)
+{
+    mm_lock(&buddy_zone.zone_lock);
+    buddy_zone.zone_reserved -= pages;
+    mm_unlock(&buddy_zone.zone_lock);
+}
+
+/* ---- allocating and freeing --------------------------------------------- */
+
+struct page *buddy_alloc(unsigned order)
+{
+    size_t keep = mm_keep();
+    struct page *p = NULL;
+
+    if (unlikely(order > BUDDY_MAX_ORDER))
+        return alloc_run(BUDDY_MAX_PAGES + 1, 0, 0); /* fails */
+    mm_lock(&buddy_zone.zone_lock);
+    if (likely(!list_empty(&buddy_zone.zone_list[order]) &&
+               is_available((size_t)1 << order, keep)))
+        p = block_take(&buddy_zone.zone_list[order], order);
+    mm_unlock(&buddy_zone.zone_lock);
+    return likely(p != NULL) ? p : alloc_run((size_t)1 << order, keep, 0);
+}
+
+struct page *buddy_alloc_run(size_t pages)
+{
+    return alloc_run(pages, mm_keep(), 0);
+}
+
+struct page *buddy_alloc_reserved(size_t pages)
+{
+    return alloc_run(pages, 0, pages);
 }
 
 /* NULL, or why this page cannot be freed at this order, judged by its tag. */
@@ -225,16 +285,25 @@ static const char *free_error(const struct page *p, unsigned order)
     return "is not allocated";
 }
 
+/* Counts a free, with `taken` pages that return to the reserve. */
+static inline void count_block(unsigned order, size_t taken)
+{
+    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
+    buddy_zone.zone_frees[order]++;
+    buddy_zone.zone_free += (size_t)1 << order;
+    buddy_zone.zone_taken -= taken;
+}
+
 /* A free that is wrong, or of a block with a buddy to join. */
-static __attribute__((noinline)) void free_and_join(struct page *p,
-                                                    unsigned order)
+static __attribute__((noinline)) void
+free_and_join(struct page *p, unsigned order, size_t taken)
 {
     const char *error;
 
     mm_lock(&buddy_zone.zone_lock);
     error = free_error(p, order);
     if (error == NULL) {
-        buddy_zone.zone_frees[order]++;
+        count_block(order, taken);
         block_join(p, order);
     }
     mm_unlock(&buddy_zone.zone_lock);
@@ -243,61 +312,71 @@ static __attribute__((noinline)) void free_and_join(struct page *p,
                  (unsigned long)page_to_phys(p), order, error);
 }
 
-void buddy_free(struct page *p, unsigned order)
+static inline void free_block(struct page *p, unsigned order, size_t taken)
 {
     bool plain;
 
     mm_lock(&buddy_zone.zone_lock);
     plain = p->page_tag == PAGE_TAG(PAGE_ALLOC, order) && !can_merge(p, order);
     if (likely(plain)) {
-        buddy_zone.zone_frees[order]++;
+        count_block(order, taken);
         block_link(p, order);
     }
     mm_unlock(&buddy_zone.zone_lock);
     if (unlikely(!plain))
-        free_and_join(p, order);
+        free_and_join(p, order, taken);
 }
 
-void buddy_free_run(struct page *p, size_t pages)
+void buddy_free(struct page *p, unsigned order)
+{
+    free_block(p, order, 0);
+}
+
+static void free_run(struct page *p, size_t pages, bool reserved)
 {
     while (pages != 0) {
         unsigned k = 31u - (unsigned)__builtin_clz((unsigned)pages);
 
-        buddy_free(p, k);
+        free_block(p, k, reserved ? (size_t)1 << k : 0);
         p += (size_t)1 << k;
         pages -= (size_t)1 << k;
     }
 }
 
+void buddy_free_run(struct page *p, size_t pages)
+{
+    free_run(p, pages, false);
+}
+
+void buddy_free_reserved(struct page *p, size_t pages)
+{
+    free_run(p, pages, true);
+}
+
 /* ---- counts ------------------------------------------------------------- */
 
-size_t buddy_count_free(void)
+void buddy_pages(struct buddy_pages *out)
 {
-    size_t pages = buddy_zone.zone_total_pages + buddy_zone.zone_tails;
-
-    MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
-    for (unsigned k = 0; k < BUDDY_ORDERS; k++)
-        pages += (size_t)(buddy_zone.zone_frees[k] - buddy_zone.zone_allocs[k])
-                 << k;
-    return pages;
+    mm_lock(&buddy_zone.zone_lock);
+    out->pages_total = buddy_zone.zone_total_pages;
+    out->pages_free = buddy_zone.zone_free;
+    out->pages_reserved = buddy_zone.zone_reserved;
+    out->pages_taken = buddy_zone.zone_taken;
+    mm_unlock(&buddy_zone.zone_lock);
 }
 
 size_t buddy_free_pages(void)
 {
-    size_t pages;
-
-    mm_lock(&buddy_zone.zone_lock);
-    pages = buddy_count_free();
-    mm_unlock(&buddy_zone.zone_lock);
-    return pages;
+    return MM_UNLOCKED(buddy_zone.zone_free); /* one word */
 }
 
-/* ---- starting ---------------------------------------------------------- */
+/* ---- starting ----------------------------------------------------------- */
 
 /* Makes the largest aligned blocks of the usable frames [first, end). */
 static void give_range(size_t first, size_t end)
 {
     buddy_zone.zone_total_pages += end - first;
+    buddy_zone.zone_free += end - first;
     while (first < end) {
         unsigned k = BUDDY_MAX_ORDER;
 

@@ -20,8 +20,9 @@
 void buddy_init(void);
 
 /*
- * A block of 2^order pages, aligned to its own size, or NULL. If no block is
- * left, it calls the pressure callback and tries again, until there is a block
+ * A block of 2^order pages, aligned to its own size, or NULL. Reserved pages,
+ * and as many more as mm_keep() says, stay free. If no block is left that can
+ * be taken, it calls the pressure callback and tries again, until there is one
  * or the callback releases nothing. Never sleeps; the callback may run
  * destructors.
  */
@@ -40,14 +41,36 @@ void buddy_free(struct page *p, unsigned order);
 struct page *buddy_alloc_run(size_t pages);
 void buddy_free_run(struct page *p, size_t pages);
 
-/* The callback is called without locks when no block is left, and returns how
- * many pages it released. If it allocates pages itself and none are left, it is
- * called again; that call returns 0. */
+/*
+ * Reserves `pages` of those that are available, if `keep` more stay so; which
+ * ones is not said. It calls the pressure callback as buddy_alloc does. False:
+ * there are not so many. buddy_unreserve takes it back: of pages that were not
+ * taken, or that have returned to the reserve.
+ */
+bool buddy_reserve(size_t pages, size_t keep);
+void buddy_unreserve(size_t pages);
+
+/*
+ * A run from the reserve, and back to it. One page is always found if no more
+ * than the reserve are taken; NULL: no page is free, or no run of so many.
+ */
+struct page *buddy_alloc_reserved(size_t pages);
+void buddy_free_reserved(struct page *p, size_t pages);
+
+/* The callback is called without locks when a request would fail, and returns
+ * how many pages it released. If it allocates pages itself and none are left,
+ * it is called again; that call returns 0. */
 void buddy_set_pressure(size_t (*reclaim)(void));
 
-/* Calls it, for a caller that needs free pages. False: it returned none. No
- * lock held. */
-bool buddy_pressure(void);
+struct buddy_pages {
+    size_t pages_total;
+    size_t pages_free;
+    size_t pages_reserved; /* those that are taken included */
+    size_t pages_taken;    /* from the reserve */
+};
+
+/* All at one moment. */
+void buddy_pages(struct buddy_pages *out);
 
 size_t buddy_free_pages(void);
 

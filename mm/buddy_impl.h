@@ -9,9 +9,11 @@ struct buddy_zone {
     mm_lock_t zone_lock; /* guards all of this and the tags of pages */
     struct list zone_list[BUDDY_ORDERS]; /* the free blocks of each order */
     size_t zone_total_pages;
+    size_t zone_free;     /* on the lists */
+    size_t zone_reserved; /* by buddy_reserve, taken or not */
+    size_t zone_taken;    /* of these, by buddy_alloc_reserved */
     uint64_t zone_allocs[BUDDY_ORDERS];
     uint64_t zone_frees[BUDDY_ORDERS];
-    size_t zone_tails; /* pages of runs' tails, freed at once */
     uint64_t zone_splits;
     uint64_t zone_merges;
     uint64_t zone_failures;
@@ -21,9 +23,8 @@ struct buddy_zone {
 
 extern struct buddy_zone buddy_zone;
 
-/* Free pages, computed from the counts of allocations and frees: the lists may
- * be long, and every clock interrupt calls this. The caller holds zone_lock. */
-size_t buddy_count_free(void);
+/* Calls the pressure callback. False: it released nothing. No lock held. */
+bool buddy_pressure(void);
 
 _Static_assert((sizeof(struct page) & (sizeof(struct page) - 1)) == 0,
                "buddies' entries differ in one bit");

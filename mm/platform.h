@@ -20,8 +20,8 @@
  *     MM_CHECKS                   if it is defined: with MM_ASSERT
  *     mm_phys_to_virt(paddr)      the address at which mm/ accesses this frame
  *     mm_virt_to_phys(ptr)        and back
- *     mm_charge(pages)            whether pages may be allocated from buddy
- *     mm_refund(pages)            they have been returned
+ *     mm_keep()                   pages that have to stay available when the
+ *                                 running task allocates some
  *     MM_UNLOCKED(x)              x, a word at most, read without the lock that
  *                                 guards it, on purpose
  *     MM_MAGAZINES                1: with magazines (mm/kmem_mag.h), and then:
@@ -33,8 +33,6 @@
  *     mm_cpu_number()             of this processor, between those two
  *     mm_mark_slab(cp, sp)        a slab's objects are all free, constructed
  *     mm_unmark_slab(cp, sp)      they will be destroyed, the slab taken apart
- *
- * In the kernel some free pages are promised to programs (kernel/vm/commit.h).
  *
  * Locks are taken in ascending rank only (kernel/lib/lock_rank.h). The
  * further needs of the debugging modes are in mm/debug/debug.h.

@@ -61,26 +61,17 @@ static void mark_pages(struct page *p, size_t pages, enum page_state use,
 
 void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
-    struct page *p;
+    struct page *p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
 
-    if (!mm_charge(pages))
-        goto failed;
-    p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
-    if (unlikely(p == NULL))
-        goto refund;
     mm_lock(&segkmem.lock);
-    segkmem.stat.stat_gets++;
-    mark_pages(p, pages, use, owner);
+    if (likely(p != NULL)) {
+        segkmem.stat.stat_gets++;
+        mark_pages(p, pages, use, owner);
+    } else {
+        segkmem.stat.stat_failures++;
+    }
     mm_unlock(&segkmem.lock);
-    return page_to_virt(p);
-
-refund:
-    mm_refund(pages);
-failed:
-    mm_lock(&segkmem.lock);
-    segkmem.stat.stat_failures++;
-    mm_unlock(&segkmem.lock);
-    return NULL;
+    return p != NULL ? page_to_virt(p) : NULL;
 }
 
 /* Panics if a page of the run is not segkmem's, or they differ in use. */
@@ -131,7 +122,6 @@ void kmem_freepages(void *addr, size_t pages)
     segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);
     buddy_free_run(p, pages);
-    mm_refund(pages);
     mm_wake_waiters();
 }
 

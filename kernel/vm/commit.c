@@ -1,6 +1,6 @@
 /*
- * The account of memory (kernel/vm/commit.h). Every page is charged before it
- * is taken from buddy and refunded after it has returned there.
+ * The account of memory (kernel/vm/commit.h). What is promised is reserved in
+ * buddy before it is counted here, and as long as it is.
  */
 #include "kernel/vm/commit.h"
 #include "kernel/abi/errno.h"
@@ -11,69 +11,22 @@
 static struct {
     struct spinlock lock;
     struct list spaces;
-    struct commit_stat stat;
+    size_t promised; /* the sum of commit_pages */
+    size_t read_only;
 } account = {
     .lock = SPINLOCK_INIT("commit", LOCK_RANK_COMMIT),
     .spaces = LIST_INIT(account.spaces),
 };
 
-void commit_init(void)
-{
-    account.stat.stat_total = account.stat.stat_available = buddy_free_pages();
-}
-
-/* ---- charging ----------------------------------------------------------- */
-
-/* Charges `pages` to a part of the account, and to a space if there is one, if
- * that leaves `share` available, after the kernel has reclaimed what it can. */
-static bool charge(size_t pages, size_t share, size_t *part, struct commit *c)
-{
-    bool more = true;
-    bool fits;
-
-again:
-    spin_lock(&account.lock);
-    fits = account.stat.stat_available >= pages + share;
-    if (fits) {
-        account.stat.stat_available -= pages;
-        *part += pages;
-        if (c != NULL)
-            c->commit_pages += pages;
-    }
-    spin_unlock(&account.lock);
-    if (fits || !more)
-        return fits;
-    more = buddy_pressure();
-    goto again;
-}
-
-static void refund(size_t pages, size_t *part)
-{
-    spin_assert_held(&account.lock);
-    *part -= pages;
-    account.stat.stat_available += pages;
-}
-
-/* Pages that must stay available after a charge to that session. */
-static size_t reserve(const struct session *s)
+/* Pages that must stay available when that session gets some. */
+static size_t kept_from(const struct session *s)
 {
     return s == NULL ? 0 : session_reserve;
 }
 
-/* ---- the kernel's pages ------------------------------------------------- */
-
-bool mm_charge(size_t pages)
+size_t mm_keep(void)
 {
-    return pages <= MIN(BUDDY_MAX_PAGES, account.stat.stat_total) &&
-           charge(pages, reserve(session_self()), &account.stat.stat_kernel,
-                  NULL);
-}
-
-void mm_refund(size_t pages)
-{
-    spin_lock(&account.lock);
-    refund(pages, &account.stat.stat_kernel);
-    spin_unlock(&account.lock);
+    return kept_from(session_self());
 }
 
 /* ---- promises ----------------------------------------------------------- */
@@ -99,23 +52,30 @@ int commit_promise(struct commit *c, size_t pages)
 {
     if (pages == 0)
         return 0;
-    if (pages > account.stat.stat_total)
-        return -ENOMEM;
     if (!session_charge(c->commit_session, SESSION_PAGES, pages))
-        return -ENOMEM;
-    if (charge(pages, COMMIT_KERNEL_SHARE + reserve(c->commit_session),
-               &account.stat.stat_promised, c))
-        return 0;
+        goto failed;
+    if (!buddy_reserve(pages,
+                       COMMIT_KERNEL_SHARE + kept_from(c->commit_session)))
+        goto refund;
+    spin_lock(&account.lock);
+    account.promised += pages;
+    c->commit_pages += pages;
+    spin_unlock(&account.lock);
+    return 0;
+
+refund:
     session_refund(c->commit_session, SESSION_PAGES, pages);
+failed:
     return -ENOMEM;
 }
 
 void commit_release(struct commit *c, size_t pages)
 {
     spin_lock(&account.lock);
+    account.promised -= pages;
     c->commit_pages -= pages;
-    refund(pages, &account.stat.stat_promised);
     spin_unlock(&account.lock);
+    buddy_unreserve(pages);
     session_refund(c->commit_session, SESSION_PAGES, pages);
     mm_wake_waiters();
 }
@@ -134,8 +94,8 @@ void commit_make_read_only(struct commit *c, struct page *p)
 {
     spin_lock(&account.lock);
     c->commit_pages--;
-    account.stat.stat_promised--;
-    account.stat.stat_read_only++;
+    account.promised--;
+    account.read_only++;
     p->page_owner = c->commit_session;
     if (p->page_owner == NULL)
         p->page_owner = &account;
@@ -148,9 +108,10 @@ void commit_free_read_only(struct page *p)
 
     spin_lock(&account.lock);
     p->page_owner = NULL;
-    buddy_free(p, 0);
-    refund(1, &account.stat.stat_read_only);
+    account.read_only--;
     spin_unlock(&account.lock);
+    buddy_free_reserved(p, 1);
+    buddy_unreserve(1);
     session_refund(s, SESSION_PAGES, 1);
     mm_wake_waiters();
 }
@@ -159,9 +120,16 @@ void commit_free_read_only(struct page *p)
 
 void commit_stat(struct commit_stat *out)
 {
+    struct buddy_pages b;
+
     spin_lock(&account.lock);
-    *out = account.stat;
+    buddy_pages(&b);
+    out->stat_promised = account.promised;
+    out->stat_read_only = account.read_only;
     spin_unlock(&account.lock);
+    out->stat_total = b.pages_total;
+    out->stat_kernel = b.pages_total - b.pages_free - b.pages_taken;
+    out->stat_available = b.pages_free + b.pages_taken - b.pages_reserved;
 }
 
 size_t commit_committed(const struct commit_stat *st)
@@ -172,7 +140,7 @@ size_t commit_committed(const struct commit_stat *st)
 size_t commit_limit(const struct commit_stat *st)
 {
     const struct session *s = session_self();
-    size_t kept = COMMIT_KERNEL_SHARE + reserve(s);
+    size_t kept = COMMIT_KERNEL_SHARE + kept_from(s);
     size_t room = MAX(st->stat_available, kept) - kept;
 
     if (s != NULL)
@@ -190,7 +158,7 @@ static size_t sum_of_promises(void)
 
     list_for_each (l, &account.spaces) {
         sum += list_entry(l, struct commit, commit_link)->commit_pages;
-        if (spaces++ > account.stat.stat_total)
+        if (spaces++ > page_count)
             return SIZE_MAX;
     }
     return sum;
@@ -207,17 +175,15 @@ static size_t count_read_only(void)
 
 static const char *account_check(void)
 {
-    const struct commit_stat *st = &account.stat;
-    size_t committed = commit_committed(st);
+    struct buddy_pages b;
 
-    if (sum_of_promises() != st->stat_promised)
+    buddy_pages(&b);
+    if (sum_of_promises() != account.promised)
         return "the spaces were promised another number of pages";
-    if (count_read_only() != st->stat_read_only)
+    if (count_read_only() != account.read_only)
         return "the number of read-only frames is wrong";
-    if (st->stat_kernel + committed + st->stat_available != st->stat_total)
-        return "the parts of the account do not add up";
-    if (buddy_free_pages() + frame_count() < st->stat_available + committed)
-        return "fewer pages are free than were promised";
+    if (b.pages_reserved < account.promised + account.read_only)
+        return "fewer pages are reserved than were promised";
     return NULL;
 }
 

@@ -8,15 +8,15 @@
  *
  *     the pages of buddy
  *     ├── kernel      those of the slab allocator
- *     ├── committed
+ *     ├── committed   reserved in buddy (buddy_reserve)
  *     │   ├── promised to spaces: each writable page, whether it has been
  *     │   │   touched or not, and again for each space that shares its frame
  *     │   └── frames of read-only pages; fork promises nothing more
  *     └── available   for either; the last COMMIT_KERNEL_SHARE of them for
  *                     the kernel alone
  *
- * All pages that are not the kernel's and not in use by programs are free, so
- * at least `available` + `committed` - frame_count() pages are free.
+ * A frame is taken from the reserve and returns there, so buddy has a page for
+ * each that was promised and not yet touched.
  */
 #pragma once
 
@@ -49,9 +49,6 @@ struct commit_stat {
     size_t stat_read_only;
     size_t stat_available;
 };
-
-/* Counts the free pages. After buddy_init. Boot only. */
-void commit_init(void);
 
 /* A space begins, with no promises, charged to a session (NULL: to none) that
  * outlives it; and it ends, which makes all that it was

@@ -1,26 +1,16 @@
 /*
- * User frames: blocks of order 0 from buddy, with a count of references. A
- * frame is counted before it is taken and until it has been freed, so that the
- * promises that remain are never counted too high (commit_verify).
+ * User frames: pages of buddy's reserve, with a count of references.
  */
 #include "kernel/vm/frame.h"
 #include "kernel/vm/commit.h"
 #include "kernel/x86/panic.h"
 #include "mm/buddy.h"
 
-static size_t frames_out;
-
-static void count_frames(size_t frames)
-{
-    __atomic_add_fetch(&frames_out, frames, __ATOMIC_RELAXED);
-}
-
 struct page *frame_alloc(void)
 {
     struct page *p;
 
-    count_frames(1);
-    while ((p = buddy_alloc(0)) == NULL)
+    while ((p = buddy_alloc_reserved(1)) == NULL)
         if (!mm_wait_for_memory())
             panic("no page is free for a promise");
     p->page_state = PAGE_USER;
@@ -41,8 +31,7 @@ void frame_put(struct page *p)
     if (commit_is_read_only(p))
         commit_free_read_only(p);
     else
-        buddy_free(p, 0);
-    count_frames(-(size_t)1);
+        buddy_free_reserved(p, 1);
 }
 
 /* A run is several blocks; the first frame of each has its state. */
@@ -58,25 +47,23 @@ static void set_states(struct page *p, size_t pages, enum page_state from,
 
 struct page *frame_alloc_run(size_t pages)
 {
-    struct page *p;
+    struct page *p = buddy_alloc_reserved(pages);
 
-    count_frames(pages);
-    p = buddy_alloc_run(pages);
     if (p != NULL)
         set_states(p, pages, PAGE_ALLOC, PAGE_USER);
-    else
-        count_frames(-pages);
     return p;
 }
 
 void frame_free_run(struct page *p, size_t pages)
 {
     set_states(p, pages, PAGE_USER, PAGE_ALLOC);
-    buddy_free_run(p, pages);
-    count_frames(-pages);
+    buddy_free_reserved(p, pages);
 }
 
 size_t frame_count(void)
 {
-    return frames_out;
+    struct buddy_pages b;
+
+    buddy_pages(&b);
+    return b.pages_taken;
 }

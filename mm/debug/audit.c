@@ -31,20 +31,20 @@ bool kmem_log_create(void)
     if (transactions.entries != NULL)
         return true;
     pages = MIN(pages, (size_t)BUDDY_MAX_PAGES);
-    for (; pages >= LOG_PAGES_MIN; pages /= 2) {
-        bool charged = mm_charge(pages);
-
-        p = charged ? buddy_alloc_run(pages) : NULL;
-        if (p != NULL)
-            break;
-        mm_refund(charged ? pages : 0);
-    }
+    while (pages >= LOG_PAGES_MIN && (p = buddy_alloc_run(pages)) == NULL)
+        pages /= 2;
     if (p == NULL)
         return false;
     memset(page_to_virt(p), 0, pages * PAGE_SIZE);
     transactions.length = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);
     transactions.entries = page_to_virt(p);
     return true;
+}
+
+size_t kmem_log_pages(void)
+{
+    return (transactions.length * sizeof(struct kmem_log_entry) + PAGE_MASK) >>
+           PAGE_SHIFT;
 }
 
 void kmem_transaction(struct kmem_transaction *trans)

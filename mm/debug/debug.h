@@ -136,6 +136,7 @@ struct kmem_log_entry {
 /* The newest number (0: empty) and how many are kept. */
 uint32_t kmem_log_last(void);
 uint32_t kmem_log_kept(void);
+size_t kmem_log_pages(void); /* of the log itself */
 
 /* Copies transaction number `seq`. False if it is not kept (any more). */
 bool kmem_log_get(uint32_t seq, struct kmem_log_entry *out);

@@ -167,10 +167,9 @@ KTEST(buddy, runs_out_of_range_are_refused)
     KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
     KT_TRUE(buddy_alloc_run(0x80000001u) == NULL);
     KT_TRUE(buddy_alloc_run(SIZE_MAX) == NULL);
-    KT_EQ(stat_now().stat_failures, failures); /* memory was not short */
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
     KT_TRUE(buddy_alloc(1000) == NULL);
-    KT_EQ(stat_now().stat_failures, failures + 2);
+    KT_EQ(stat_now().stat_failures, failures + 6);
     if (p != NULL)
         buddy_free_run(p, BUDDY_MAX_PAGES);
     check();
@@ -267,6 +266,202 @@ KTEST(buddy, pressure_is_asked_until_there_is_a_block_or_no_more)
 }
 
 #ifdef MM_HOST
+static struct buddy_pages pages_now(void)
+{
+    struct buddy_pages b;
+
+    buddy_pages(&b);
+    return b;
+}
+
+static void expect_pages(size_t free, size_t reserved, size_t taken)
+{
+    struct buddy_pages b = pages_now();
+
+    KT_EQ(b.pages_total, buddy_zone.zone_total_pages);
+    KT_EQ(b.pages_free, free);
+    KT_EQ(b.pages_reserved, reserved);
+    KT_EQ(b.pages_taken, taken);
+    check();
+}
+
+/* They are read in one hold, or their sum would be wrong. */
+KTEST(buddy, pages_are_counted_at_one_moment)
+{
+    uint64_t taken = host_locks_taken;
+
+    pages_now();
+    KT_EQ(host_locks_taken - taken, 1);
+}
+
+/* All but ten pages are reserved: nobody else gets more than these. */
+KTEST(buddy, reserved_pages_are_left)
+{
+    size_t free = buddy_free_pages();
+    struct page *p, *run, *frame;
+
+    KT_TRUE(buddy_reserve(free - 10, 0));
+    expect_pages(free, free - 10, 0);
+    run = buddy_alloc_run(7);
+    KT_TRUE(run != NULL);
+    expect_pages(free - 7, free - 10, 0);
+    KT_TRUE(buddy_alloc(2) == NULL);
+    KT_TRUE(buddy_alloc_run(4) == NULL);
+    p = buddy_alloc(1);
+    KT_TRUE(p != NULL);
+    KT_TRUE(buddy_alloc(1) == NULL);
+    buddy_free(p, 1);
+    p = buddy_alloc_run(3);
+    KT_TRUE(p != NULL);
+    KT_TRUE(buddy_alloc(0) == NULL);
+    expect_pages(free - 10, free - 10, 0);
+    frame = buddy_alloc_reserved(5);
+    KT_TRUE(frame != NULL);
+    expect_pages(free - 15, free - 10, 5);
+    KT_TRUE(buddy_alloc(0) == NULL);
+    buddy_free_run(p, 3);
+    expect_pages(free - 12, free - 10, 5);
+    buddy_free_reserved(frame, 5);
+    expect_pages(free - 7, free - 10, 0);
+    buddy_free_run(run, 7);
+    buddy_unreserve(free - 10);
+    expect_pages(free, 0, 0);
+}
+
+KTEST(buddy, a_reserve_keeps_what_it_is_told)
+{
+    size_t free = buddy_free_pages();
+    size_t total = buddy_zone.zone_total_pages;
+
+    buddy_set_pressure(NULL);
+    KT_TRUE(!buddy_reserve(free - 9, 10));
+    KT_TRUE(buddy_reserve(free - 10, 10));
+    KT_TRUE(!buddy_reserve(1, 10));
+    KT_TRUE(buddy_reserve(0, 10));
+    KT_TRUE(buddy_reserve(10, 0));
+    KT_TRUE(!buddy_reserve(1, 0));
+    expect_pages(free, free, 0);
+    buddy_unreserve(free);
+    KT_TRUE(!buddy_reserve(SIZE_MAX, 1));
+    KT_TRUE(!buddy_reserve(1, SIZE_MAX));
+    KT_TRUE(!buddy_reserve(total, 1));
+    expect_pages(free, 0, 0);
+    kmem_reap_init();
+}
+
+/* The platform's part of the same rule. */
+KTEST(buddy, an_allocation_keeps_what_the_platform_says)
+{
+    size_t free = buddy_free_pages();
+    struct page *p;
+
+    buddy_set_pressure(NULL);
+    host_keep = free - 4;
+    KT_TRUE(buddy_alloc(3) == NULL);
+    KT_TRUE(buddy_alloc_run(5) == NULL);
+    p = buddy_alloc(2);
+    KT_TRUE(p != NULL);
+    KT_TRUE(buddy_alloc(0) == NULL);
+    KT_TRUE(buddy_reserve(1, 0)); /* whose caller says it */
+    buddy_unreserve(1);
+    buddy_free(p, 2);
+    p = buddy_alloc_run(4);
+    KT_TRUE(p != NULL);
+    buddy_free_run(p, 4);
+    host_keep = 0;
+    expect_pages(free, 0, 0);
+    kmem_reap_init();
+}
+
+/* For a moment more can be taken than were reserved. */
+KTEST(buddy, more_than_the_reserve_is_taken)
+{
+    size_t free = buddy_free_pages();
+    struct page *p;
+
+    KT_TRUE(buddy_reserve(2, 0));
+    p = buddy_alloc_reserved(3);
+    KT_TRUE(p != NULL);
+    expect_pages(free - 3, 2, 3);
+    KT_TRUE(!buddy_reserve(free - 1, 0));
+    KT_TRUE(buddy_reserve(free - 2, 0));
+    expect_pages(free - 3, free, 3);
+    buddy_unreserve(free - 2);
+    buddy_free_reserved(p, 3);
+    buddy_unreserve(2);
+    expect_pages(free, 0, 0);
+}
+
+static unsigned reserve_reclaims;
+static struct page *reclaimable;
+
+static size_t reclaim_run(void)
+{
+    reserve_reclaims++;
+    if (reclaimable == NULL)
+        return 0;
+    buddy_free_run(reclaimable, 3);
+    reclaimable = NULL;
+    return 3;
+}
+
+/* A reserve is tried again like an allocation; what cannot succeed reclaims
+ * nothing. */
+KTEST(buddy, a_reserve_asks_for_memory)
+{
+    size_t free = buddy_free_pages();
+    size_t total = buddy_zone.zone_total_pages;
+    uint64_t failures = buddy_zone.zone_failures;
+
+    buddy_set_pressure(reclaim_run);
+    reserve_reclaims = 0;
+    reclaimable = buddy_alloc_run(3);
+    KT_TRUE(buddy_reserve(free - 1, 0));
+    KT_EQ(reserve_reclaims, 1);
+    KT_TRUE(!buddy_reserve(2, 0));
+    KT_EQ(reserve_reclaims, 2);
+    KT_TRUE(!buddy_reserve(0, total)); /* could be, were nothing allocated */
+    KT_EQ(reserve_reclaims, 3);
+    KT_TRUE(!buddy_reserve(total - 1, 2));
+    KT_TRUE(!buddy_reserve(total + 1, 0));
+    KT_TRUE(buddy_alloc_run(0) == NULL);
+    KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
+    KT_TRUE(buddy_alloc_reserved(BUDDY_MAX_PAGES + 1) == NULL);
+    host_keep = total;
+    KT_TRUE(buddy_alloc(0) == NULL);
+    host_keep = 0;
+    KT_EQ(reserve_reclaims, 3);
+    KT_EQ(buddy_zone.zone_failures - failures, 4);
+    buddy_unreserve(free - 1);
+    expect_pages(free, 0, 0);
+    kmem_reap_init();
+}
+
+/* No run of the reserve is left, and nothing was taken. */
+KTEST(buddy, a_run_that_is_not_there_takes_nothing)
+{
+    struct page *p;
+    size_t free;
+
+    test_flood();
+    buddy_set_pressure(NULL);
+    test_flood_release(1);
+    free = buddy_free_pages();
+    KT_EQ(free, 1);
+    KT_TRUE(buddy_reserve(1, 0));
+    KT_TRUE(buddy_alloc_reserved(2) == NULL);
+    expect_pages(1, 1, 0);
+    p = buddy_alloc_reserved(1);
+    KT_TRUE(p != NULL);
+    expect_pages(0, 1, 1);
+    KT_TRUE(buddy_alloc_reserved(1) == NULL);
+    buddy_free_reserved(p, 1);
+    buddy_unreserve(1);
+    test_flood_end();
+    kmem_reap_init();
+    check();
+}
+
 KTEST(buddy, wrong_frees_are_caught)
 {
     struct page *p = buddy_alloc(2);
@@ -380,8 +575,11 @@ KTEST(buddy, verify_finds_broken_free_lists)
          "free list leads outside the page array");
     POKE(buddy_zone.zone_list[0].prev, &run->page_link,
          "free list links disagree");
-    POKE(buddy_zone.zone_tails, buddy_zone.zone_tails + 1,
-         "free pages disagree with the counts of allocations and frees");
+    POKE(buddy_zone.zone_free, buddy_zone.zone_free + 1,
+         "free pages are not as many as are counted");
+    POKE(buddy_zone.zone_reserved,
+         buddy_zone.zone_free + buddy_zone.zone_taken + 1,
+         "more pages are reserved than are free");
     POKE(buddy_zone.zone_total_pages, 1,
          "blocks do not add up to all managed pages");
     q = buddy_alloc(0);

@@ -5,6 +5,7 @@
  * Tests: mm/kmem_reap.c
  */
 #include "mm/tests/kmem_test.h"
+#include "mm/buddy_impl.h"
 #include "mm/inspect/buddy_stat.h"
 
 /* ---- reap as a service -------------------------------------------------- */

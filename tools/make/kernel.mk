@@ -83,6 +83,7 @@ endif
 SAN_SRC   := $(filter tools/workshop/sanitize/%,$(WORKSHOP_SRC))
 SAN_LIST  := kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc kmem_free \
                buddy_alloc buddy_free buddy_alloc_run buddy_free_run \
+               buddy_alloc_reserved buddy_free_reserved \
                copy_bytes copy_zero copy_string boot_high paging_bytes \
                paging_init
 ifeq ($(call on,SANITIZE),)
@@ -111,7 +112,7 @@ endif
 
 # The workshop's way into the allocator (tools/workshop/stress/watch.c), and
 # what of it mm/ on this machine has.
-WATCH_MM   := kmem_alloc_debug kmem_free_debug kmem_debug_flags mm_charge
+WATCH_MM   := kmem_alloc_debug kmem_free_debug kmem_debug_flags mm_keep
 WATCH_LIST := $(WATCH_MM) commit_promise frame_alloc_run
 WATCH_HOST := $(WATCH_MM:%=-Wl,--wrap=%)
 WATCH_WRAP := $(WATCH_LIST:%=-Wl,--wrap=%)

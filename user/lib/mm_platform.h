@@ -55,8 +55,5 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (paddr_t)addr - (paddr_t)heap_base;
 }
 
-#define mm_charge(pages) true /* but sbrk may fail */
-#define mm_refund(pages) ((void)(pages))
-
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

@@ -428,18 +428,18 @@ KTEST(commit, a_fault_waits_for_its_page)
 
     if (!actor_start(&toucher, "toucher", PAGE_SIZE))
         return;
-    while ((p = buddy_alloc(0)) != NULL) {
+    while ((p = buddy_alloc_reserved(1)) != NULL) {
         p->page_owner = held;
         held = p;
     }
     st = now();
     KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
-    KT_EQ(now().stat_kernel, st.stat_kernel); /* charged and refunded */
+    KT_EQ(now().stat_kernel, st.stat_kernel);
     KT_TRUE(!actor_do(&toucher, touch_own, ACTOR_SEND, 0, 0));
     while ((p = held) != NULL) {
         held = p->page_owner;
         p->page_owner = NULL;
-        buddy_free(p, 0);
+        buddy_free_reserved(p, 1);
     }
     mm_wake_waiters();
     actor_settle();
@@ -482,10 +482,9 @@ KTEST(commit, verify_sees_a_wrong_account)
     expect_noticed("the number of read-only frames is wrong");
     KT_TRUE(space_verify(text) != NULL);
     p->page_owner = owner;
-    p = buddy_alloc(0);
-    KT_REQUIRE(p != NULL);
-    expect_noticed("fewer pages are free than were promised");
-    buddy_free(p, 0);
+    buddy_unreserve(1);
+    expect_noticed("fewer pages are reserved than were promised");
+    KT_TRUE(buddy_reserve(1, 0));
     expect_sound();
     end(&text);
     end(&s);

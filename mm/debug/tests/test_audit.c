@@ -52,14 +52,15 @@ KTEST(kmem_debug, records_are_copied_under_the_lock)
 static void check_log(size_t pages, size_t limit)
 {
     struct kmem_cache *cp = kmem_cache_create("t_log", 48, 0, NULL, NULL);
-    size_t charged = host_charged;
+    size_t free = buddy_free_pages();
 
     KT_REQUIRE(cp != NULL);
     KT_TRUE(kmem_log_kept() == 0 && kmem_log_at(1) == NULL);
-    host_charge_limit = limit == 0 ? SIZE_MAX : host_charged + limit;
+    host_keep = limit == 0 ? 0 : free - limit;
     KT_EQ(kmem_log_create(), pages != 0);
-    KT_EQ(host_charged - charged, pages);
-    host_charge_limit = SIZE_MAX;
+    KT_EQ(free - buddy_free_pages(), pages);
+    KT_EQ(kmem_log_pages(), pages);
+    host_keep = 0;
     KT_EQ(kmem_debug_set(cp, KMF_AUDIT), 0);
     if (pages != 0) {
         size_t n = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);

@@ -400,7 +400,7 @@ static void fail_pages(unsigned task, enum kind kind)
     void *addr = NULL;
 
     failing |= 1u << task;
-    host_charge_fails = is_failing;
+    host_refuses = is_failing;
     for (unsigned i = 0; i < 4; i++) {
         addr = kmem_cache_alloc(cache[kind], KM_NOSLEEP);
         if (addr == NULL || w->worker_count + 4 > OBJECTS)
@@ -683,7 +683,7 @@ void ops_check_world(void)
 {
     const struct page *page;
 
-    host_charge_fails = NULL;
+    host_refuses = NULL;
     for (unsigned i = 0; i <= KEEPER; i++)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
             check_stamp(&workers[i].worker_object[n]);

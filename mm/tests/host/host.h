@@ -16,11 +16,11 @@ extern uint64_t host_clock_ms;
 /* What mm_wait_for_memory does; NULL: there is no other task to wait for. */
 extern bool (*host_wait)(void);
 
-/* Pages that are charged, and how many may be. */
-extern size_t host_charged, host_charge_limit;
+/* The value of mm_keep: pages that no allocation may take. */
+extern size_t host_keep;
 
-/* Whether the charge that is requested now fails; NULL: it does not. */
-extern bool (*host_charge_fails)(void);
+/* Whether the pages that are requested now are refused; NULL: they are not. */
+extern bool (*host_refuses)(void);
 
 /* How often mm_wake_waiters was called. */
 extern uint64_t host_returns;

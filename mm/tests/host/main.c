@@ -25,6 +25,7 @@
 
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/buddy.h"
+#include "mm/debug/debug.h"
 #include "mm/kmem_impl.h"
 #include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
@@ -97,7 +98,7 @@ bool ktest_enough(size_t bytes)
 
 struct held {
     size_t pages;
-    size_t uncharged; /* not free either: not mm/'s */
+    size_t others; /* not mm/'s, and not free either */
     size_t caches;
     size_t inuse;
 };
@@ -110,7 +111,8 @@ static struct held held_now(void)
     kmem_reap(KMEM_REAP_ALL);
     segkmem_stat(&seg);
     h.pages = seg.stat_pages;
-    h.uncharged = page_count - host_charged - buddy_free_pages();
+    h.others =
+        page_count - seg.stat_pages - kmem_log_pages() - buddy_free_pages();
     for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
          cp = kmem_cache_next(cp)) {
         struct kmem_cache_stat stat;
@@ -143,7 +145,7 @@ static void check_after(const struct held *before)
     KT_EQ(after.caches, before->caches);
     KT_EQ(after.inuse, before->inuse);
     KT_EQ(after.pages, before->pages);
-    KT_EQ(after.uncharged, before->uncharged);
+    KT_EQ(after.others, before->others);
 }
 
 void host_before_init(size_t frames, void (*fn)(void))

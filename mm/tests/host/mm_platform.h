@@ -72,8 +72,7 @@ void mm_cpu_leave(void);
 unsigned mm_cpu_number(void);
 #endif
 
-bool mm_charge(size_t pages);
-void mm_refund(size_t pages);
+size_t mm_keep(void);
 
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

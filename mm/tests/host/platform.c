@@ -22,8 +22,8 @@
 char *host_arena;
 uint64_t host_clock_ms;
 bool (*host_wait)(void);
-size_t host_charged, host_charge_limit = SIZE_MAX;
-bool (*host_charge_fails)(void);
+size_t host_keep;
+bool (*host_refuses)(void);
 uint64_t host_returns;
 uint64_t host_locks_taken;
 char host_printed[4096];
@@ -167,20 +167,11 @@ bool mm_memory_low(void)
 }
 #endif
 
-/* ---- charges, clock, waiting, printing ---------------------------------- */
+/* ---- memory, clock, waiting, printing ----------------------------------- */
 
-bool mm_charge(size_t pages)
+size_t mm_keep(void)
 {
-    if (pages > host_charge_limit - host_charged ||
-        (host_charge_fails != NULL && host_charge_fails()))
-        return false;
-    host_charged += pages;
-    return true;
-}
-
-void mm_refund(size_t pages)
-{
-    host_charged -= pages;
+    return host_refuses != NULL && host_refuses() ? page_count : host_keep;
 }
 
 uint64_t mm_clock_ms(void)

@@ -60,8 +60,7 @@ void mm_cpu_leave(void);
 unsigned mm_cpu_number(void);
 #endif
 
-#define mm_charge(pages) true
-#define mm_refund(pages) ((void)(pages))
+#define mm_keep() ((size_t)0)
 
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

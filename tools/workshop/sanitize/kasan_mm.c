@@ -40,6 +40,10 @@ struct page *__real_buddy_alloc_run(size_t pages);
 struct page *__wrap_buddy_alloc_run(size_t pages);
 void __real_buddy_free_run(struct page *p, size_t pages);
 void __wrap_buddy_free_run(struct page *p, size_t pages);
+struct page *__real_buddy_alloc_reserved(size_t pages);
+struct page *__wrap_buddy_alloc_reserved(size_t pages);
+void __real_buddy_free_reserved(struct page *p, size_t pages);
+void __wrap_buddy_free_reserved(struct page *p, size_t pages);
 
 /* ---- pages -------------------------------------------------------------- */
 
@@ -91,6 +95,17 @@ void __wrap_buddy_free_run(struct page *p, size_t pages)
 {
     close_pages(p, pages);
     __real_buddy_free_run(p, pages);
+}
+
+struct page *__wrap_buddy_alloc_reserved(size_t pages)
+{
+    return open_pages(__real_buddy_alloc_reserved(pages), pages);
+}
+
+void __wrap_buddy_free_reserved(struct page *p, size_t pages)
+{
+    close_pages(p, pages);
+    __real_buddy_free_reserved(p, pages);
 }
 
 /* ---- slabs -------------------------------------------------------------- */

@@ -19,8 +19,8 @@ HEAP void __wrap_kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
 void __real_kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size);
 uint32_t __wrap_kmem_debug_flags(const struct kmem_cache *cp);
 uint32_t __real_kmem_debug_flags(const struct kmem_cache *cp);
-bool __wrap_mm_charge(size_t pages);
-bool __real_mm_charge(size_t pages);
+size_t __wrap_mm_keep(void);
+size_t __real_mm_keep(void);
 
 /* ---- kmem_verify at every N-th operation -------------------------------- */
 
@@ -134,7 +134,8 @@ void __wrap_kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
         count();
 }
 
-bool __wrap_mm_charge(size_t pages)
+/* More than there is: the request fails at once. */
+size_t __wrap_mm_keep(void)
 {
-    return !kmem_fail_page() && __real_mm_charge(pages);
+    return kmem_fail_page() ? SIZE_MAX / 2 : __real_mm_keep();
 }

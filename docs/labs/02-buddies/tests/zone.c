@@ -38,6 +38,7 @@ void zone_free(size_t frame, unsigned order)
     p->page_tag = PAGE_TAG(PAGE_FREE, order);
     list_insert_before(&buddy_zone.zone_list[order], &p->page_link);
     buddy_zone.zone_total_pages += (size_t)1 << order;
+    buddy_zone.zone_free += (size_t)1 << order;
 }
 
 void zone_allocated(size_t frame, unsigned order)
