@@ -308,7 +308,7 @@ static bool place_of(const char *word, uintptr_t *addr)
     return true;
 }
 
-bool heap_address(const char *word, uintptr_t *addr)
+bool heap_is_address(const char *word, uintptr_t *addr)
 {
     char hex[16];
     uint32_t value;
@@ -324,9 +324,18 @@ bool heap_address(const char *word, uintptr_t *addr)
         *addr = value;
         return true;
     }
-    shell_error("'%.24s' is no address; write one as 0xc0123456, or a symbol",
-                word);
     return false;
+}
+
+bool heap_address(const char *word, uintptr_t *addr)
+{
+    bool is = heap_is_address(word, addr);
+
+    if (!is)
+        shell_error(
+            "'%.24s' is no address; write one as 0xc0123456, or a symbol",
+            word);
+    return is;
 }
 
 /* There are thousands: only those that begin with what was typed, and not the

@@ -4,13 +4,13 @@
  *
  * The commands themselves are in the files beside this one:
  *
- *     cmd_kmem_stat.c    kmastat        cmd_kmem_reap.c        reap ws
- *     cmd_kmem_totals.c  kmastat -T     cmd_kmem_pages.c       buddyinfo pages
- *     cmd_kmem_cache.c   cache hash     cmd_kmem_whatis.c      whatis map
- *                                           with cmd_kmem_owner.c
- *     cmd_kmem_slabs.c   slabs colours  cmd_kmem_playground.c  kmem
- *     cmd_kmem_walk.c    walk           cmd_verify.c           verify
- *     cmd_kmem_mag.c     magazines
+ *     cmd_kmem_stat.c     kmastat     cmd_kmem_reap.c        reap
+ *     cmd_kmem_totals.c   kmastat -T  cmd_kmem_pages.c       buddyinfo pages
+ *     cmd_kmem_cache.c    cache       cmd_kmem_whatis.c      whatis
+ *     cmd_kmem_colours.c  cache -c        with cmd_kmem_owner.c
+ *     cmd_kmem_slabs.c    slabs       cmd_kmem_playground.c  kmem
+ *     cmd_kmem_walk.c     walk        cmd_verify.c           verify
+ *     cmd_kmem_mag.c      magazines
  *
  * The workshop kernel adds stress (tools/workshop); tools/watch on the host
  * adds mark, diff, frag, why and slabtop.
@@ -156,8 +156,12 @@ void heap_json_name(const struct kmem_cache_stat *st);
 void heap_print(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
- * ("kmain+0x1c"); false after an error. */
+ * ("kmain+0x1c"); false if it is none, the second one after an error. */
+bool heap_is_address(const char *word, uintptr_t *addr);
 bool heap_address(const char *word, uintptr_t *addr);
+
+/* For `slabs ADDR`: the slab that holds an address. 0, or 1 after an error. */
+int heap_show_slab(uintptr_t addr);
 
 /* Offers the first `n` symbols. */
 struct shell_offer;
@@ -240,6 +244,10 @@ static inline size_t heap_colours(const struct kmem_cache_stat *st)
                MAX(st->stat_align, 1u) +
            1;
 }
+
+/* For `cache -c`: how many slabs have each, and where objects lie then. */
+void heap_print_colours(struct kmem_cache *cp,
+                        const struct kmem_cache_stat *st);
 
 /* Fills in the entries and returns their sum, which is stat_mem unless the
  * accounts are wrong. */

@@ -276,12 +276,16 @@ static void print_working_set(const struct kmem_cache_stat *st)
             "L %zu (before); reapable %zu\n",
             st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
             st->stat_reapable);
+    if (st->stat_reaps != 0)
+        kprintf("             last reap %s ago: %zu freed, %zu kept\n",
+                heap_age(mm_clock_ms() - st->stat_last_reap_ms, due),
+                st->stat_last_reap_freed, st->stat_last_reap_kept);
     kprintf("             next update, L = m and m = T, in %s",
             heap_age(kmem_update_due(), due));
     if (kmem_ws_interval == KMEM_WS_INFINITE)
-        kprintf("; but a reap keeps everything (`ws`)");
+        kprintf("; but a reap keeps everything (`reap -i`)");
     else if (kmem_ws_interval == 0)
-        kprintf("; but a reap frees every free slab (`ws`)");
+        kprintf("; but a reap frees every free slab (`reap -i`)");
     kprintf("\n");
 }
 
@@ -296,6 +300,10 @@ static int cmd_cache(char **argv)
     kmem_cache_stat(cp, &st);
     if (shell_option('j')) {
         heap_json_cache(&st);
+        return 0;
+    }
+    if (shell_option('c')) {
+        heap_print_colours(cp, &st);
         return 0;
     }
     print_kind(&st);

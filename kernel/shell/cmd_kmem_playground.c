@@ -1,6 +1,6 @@
 /*
  * kmem: a playground. Make a cache, allocate and free objects in LIFO, FIFO or
- * random order, and look with `slabs`, `cache`, `colours`, `reap` and the rest.
+ * random order, and look with `slabs`, `cache`, `reap` and the rest.
  *
  * The allocated objects are listed in records from the playground's own caches,
  * so that only the slab allocator touches the objects under study. These caches

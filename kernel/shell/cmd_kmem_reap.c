@@ -1,6 +1,6 @@
 /*
- * reap and ws: reaping free slabs, and the working set that a reap keeps
- * (paper, section 3.4).
+ * reap: reaping free slabs, and the working set that a reap keeps (paper,
+ * section 3.4).
  */
 #include "drivers/console.h"
 #include "kernel/fs/inode.h"
@@ -44,6 +44,38 @@ static void print_reap_row(const struct kmem_cache_stat *st, size_t freed,
     kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_free_slabs,
             st->stat_ws_min, st->stat_ws_limit, st->stat_reapable,
             last_reap(st, age), freed, kept);
+}
+
+/* ---- the working set ---------------------------------------------------- */
+
+static void print_interval(void)
+{
+    if (kmem_ws_interval == KMEM_WS_INFINITE)
+        kprintf("interval: infinite; a reap keeps every free slab\n");
+    else if (kmem_ws_interval == 0)
+        kprintf("interval: 0; a reap frees every free slab\n");
+    else
+        kprintf("interval: %u.%03u s; at each update L = m, m = T\n",
+                (unsigned)kmem_ws_interval / 1000,
+                (unsigned)kmem_ws_interval % 1000);
+}
+
+static int set_interval(const char *word)
+{
+    uint32_t seconds;
+
+    if (strcmp(word, "never") == 0) {
+        kmem_ws_interval = KMEM_WS_INFINITE;
+    } else if (parse_u32(word, &seconds) && seconds <= 1000000) {
+        kmem_ws_interval = seconds * 1000;
+    } else {
+        return shell_error(
+            "'%s' is not an interval; write seconds up to 1000000, "
+            "or never",
+            word);
+    }
+    print_interval();
+    return 0;
 }
 
 /* ---- reap --------------------------------------------------------------- */
@@ -99,13 +131,15 @@ static void print_outcome(const struct reap_sum *sum, enum kmem_reap_mode mode,
             "objects: %zu destroyed\n",
             all->reap_slabs, all->reap_kept, all->reap_pages,
             all->reap_objects);
-    if (mode == KMEM_REAP_DRY)
+    if (mode == KMEM_REAP_DRY) {
         kprintf("(a reap would do this; nothing was changed)\n");
-    else
+        print_interval();
+    } else {
         kprintf("slab memory %zu -> %zu KiB; free pages of the machine "
                 "%zu -> %zu\n",
                 held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024,
                 free, buddy_free_pages());
+    }
 }
 
 /* Frees the pages that mode S keeps unmapped. */
@@ -139,6 +173,8 @@ static int cmd_reap(char **argv)
 
     if (!shell_option('n') && !shell_may_change())
         return 1;
+    if (shell_option('i'))
+        return set_interval(shell_value('i'));
     if (!heap_cache_argument(argv[1], &cp))
         return 1;
     if (shell_option('a'))
@@ -162,85 +198,3 @@ static int cmd_reap(char **argv)
 }
 
 SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
-
-/* ---- ws ----------------------------------------------------------------- */
-
-static void print_interval(void)
-{
-    if (kmem_ws_interval == KMEM_WS_INFINITE)
-        kprintf("interval: infinite; a reap keeps every free slab\n");
-    else if (kmem_ws_interval == 0)
-        kprintf("interval: 0; a reap frees every free slab\n");
-    else
-        kprintf("interval: %u.%03u s; at each update L = m, m = T\n",
-                (unsigned)kmem_ws_interval / 1000,
-                (unsigned)kmem_ws_interval % 1000);
-}
-
-static int set_interval(const char *word)
-{
-    uint32_t seconds;
-
-    if (!shell_may_change())
-        return 1;
-    if (strcmp(word, "never") == 0) {
-        kmem_ws_interval = KMEM_WS_INFINITE;
-    } else if (parse_u32(word, &seconds) && seconds <= 1000000) {
-        kmem_ws_interval = seconds * 1000;
-    } else {
-        return shell_error(
-            "'%s' is not an interval; write seconds up to 1000000, "
-            "or never",
-            word);
-    }
-    print_interval();
-    return 0;
-}
-
-static void show_ws(const struct kmem_cache_stat *st)
-{
-    if (!shell_option('j')) {
-        print_reap_row(st, st->stat_last_reap_freed, st->stat_last_reap_kept);
-        return;
-    }
-    heap_json_name(st);
-    kprintf(",\"T\":%zu,\"m\":%zu,\"L\":%zu,\"reapable\":%zu,\"reaps\":%llu,"
-            "\"last_reap_ms\":%llu,\"freed\":%zu,\"kept\":%zu}\n",
-            st->stat_free_slabs, st->stat_ws_min, st->stat_ws_limit,
-            st->stat_reapable, st->stat_reaps, st->stat_last_reap_ms,
-            st->stat_last_reap_freed, st->stat_last_reap_kept);
-}
-
-/* The cache had a free slab lately, or was reaped. */
-static bool has_ws(const struct kmem_cache_stat *st)
-{
-    return st->stat_free_slabs || st->stat_ws_min || st->stat_ws_limit ||
-           st->stat_reaps;
-}
-
-static int cmd_ws(char **argv)
-{
-    bool json = shell_option('j');
-    struct kmem_cache *cp, *only;
-    struct kmem_cache_stat st;
-    size_t rows = 0;
-
-    if (shell_option('i'))
-        return set_interval(shell_value('i'));
-    if (!heap_cache_argument(argv[1], &only))
-        return 1;
-    if (!json)
-        print_reap_head();
-    heap_each (cp, only, &st)
-        if (json || only || has_ws(&st)) {
-            show_ws(&st);
-            rows++;
-        }
-    if (rows == 0 && !shell_interrupted())
-        kprintf("(no cache has a free slab)\n");
-    if (!json)
-        print_interval();
-    return 0;
-}
-
-SHELL_COMMAND(ws, cmd_ws, SHELL_REPORT);

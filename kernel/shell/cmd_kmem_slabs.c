@@ -1,8 +1,6 @@
 /*
  * slabs: a cache's slabs in the order of its list (paper, section 3.3), a
  * cell per object.
- * colours: where slab colouring (section 4) puts objects in a processor cache
- * of 64 sets with lines of 64 bytes.
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -314,7 +312,10 @@ static int cmd_slabs(char **argv)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
+    uintptr_t addr;
 
+    if (argv[1] && !kmem_cache_find(argv[1]) && heap_is_address(argv[1], &addr))
+        return heap_show_slab(addr);
     if (!heap_cache_argument(argv[1], &cp))
         return 1;
     if (cp) {
@@ -329,172 +330,3 @@ static int cmd_slabs(char **argv)
 }
 
 SHELL_COMMAND(slabs, cmd_slabs, SHELL_REPORT);
-
-/* ---- colours ------------------------------------------------------------ */
-
-#define SETS       64
-#define LINE_BYTES 64
-#define HOT_BYTES  48   /* of each object, from its start */
-#define COLOURS    512  /* more are counted together */
-#define WALK_MAX   4096 /* slabs */
-#define PAIRS      5    /* of COLOUR and SLABS in a line */
-
-struct heat {
-    size_t heat_slabs[COLOURS]; /* by place in the sequence of colours */
-    size_t heat_other;
-    size_t heat_set[SETS];   /* objects whose hot bytes touch the set */
-    size_t heat_plain[SETS]; /* the same, had all slabs colour 0 */
-};
-
-/* Too big for a stack; one shell, one command at a time. */
-static struct heat heat;
-
-static void touch(size_t *sets, size_t offset)
-{
-    size_t first = offset / LINE_BYTES;
-    size_t last = (offset + HOT_BYTES - 1) / LINE_BYTES;
-
-    for (size_t line = first; line <= last; line++)
-        sets[line % SETS]++;
-}
-
-static void heat_slab(const struct kmem_cache_stat *st,
-                      const struct kmem_slab_stat *slab)
-{
-    size_t colour = (slab->stat_colour - st->stat_colour_min) /
-                    MAX(st->stat_align, 1u); /* 0: broken */
-
-    if (colour < COLOURS)
-        heat.heat_slabs[colour]++;
-    else
-        heat.heat_other++;
-    for (size_t i = 0; i < MIN(slab->stat_chunks, st->stat_slab_objects); i++) {
-        size_t offset = slab->stat_base + i * st->stat_chunk;
-
-        touch(heat.heat_plain, offset);
-        touch(heat.heat_set, offset + slab->stat_colour);
-    }
-}
-
-/* Returns how many slabs it looked at. */
-static size_t heat_cache(struct kmem_cache *cp,
-                         const struct kmem_cache_stat *st)
-{
-    struct kmem_slab_stat slab;
-    size_t slabs = MIN(st->stat_slabs, (size_t)WALK_MAX);
-    size_t n = 0;
-
-    memset(&heat, 0, sizeof(heat));
-    for (; n < slabs && kmem_slab_stat(cp, n, &slab); n++) {
-        heat_slab(st, &slab);
-        if (shell_interrupted())
-            break;
-    }
-    return n;
-}
-
-static size_t sets_touched(const size_t *sets)
-{
-    size_t n = 0;
-
-    for (size_t i = 0; i < SETS; i++)
-        n += sets[i] != 0;
-    return n;
-}
-
-static void print_heat(const char *label, const size_t *sets)
-{
-    size_t most = 1;
-
-    for (size_t i = 0; i < SETS; i++)
-        most = MAX(most, sets[i]);
-    kprintf("%-9s", label);
-    for (size_t i = 0; i < SETS; i++)
-        kprintf("%c", sets[i] ? (char)('0' + sets[i] * 9 / most) : '.');
-    kprintf("\n%-9s%zu of %u sets; most objects in one: %zu\n", "",
-            sets_touched(sets), SETS, most);
-}
-
-static void print_colour_rows(const struct kmem_cache_stat *st)
-{
-    size_t colours = MIN(heap_colours(st), (size_t)COLOURS);
-    bool next = false; /* the last one printed is the next slab's */
-
-    for (size_t i = 0; i < MIN(colours, (size_t)PAIRS); i++)
-        kprintf("%sCOLOUR  SLABS", i ? "   " : "");
-    for (size_t i = 0; i < colours; i++) {
-        size_t colour = st->stat_colour_min + i * st->stat_align;
-
-        kprintf("%s%6zu %6zu",
-                i % PAIRS == 0 ? "\n"
-                : next         ? "  "
-                               : "   ",
-                colour, heat.heat_slabs[i]);
-        next = colour == st->stat_colour_next;
-        if (next)
-            kprintf("<");
-    }
-    kprintf("\n< the next slab's colour");
-    if (heat.heat_other)
-        kprintf("; %zu slabs have higher ones", heat.heat_other);
-    kprintf("\n");
-}
-
-static void colours_one(struct kmem_cache *cp, const struct kmem_cache_stat *st)
-{
-    size_t walked = heat_cache(cp, st);
-
-    print_colour_rows(st);
-    kprintf("\nThe first %u bytes of each object in a cache of %u sets with "
-            "lines of %u\nbytes: digits are tenths of the fullest set, a dot "
-            "is a set never touched.\n",
-            HOT_BYTES, SETS, LINE_BYTES);
-    print_heat("coloured", heat.heat_set);
-    print_heat("all at 0", heat.heat_plain);
-    if (walked < st->stat_slabs)
-        kprintf("(the first %zu slabs of %zu)\n", walked, st->stat_slabs);
-}
-
-static void colours_row(struct kmem_cache *cp, const struct kmem_cache_stat *st)
-{
-    size_t colours = heap_colours(st);
-
-    heat_cache(cp, st);
-    if (shell_option('j')) {
-        heap_json_name(st);
-        kprintf(",\"colours\":%zu,\"step\":%zu,\"next\":%zu,\"slabs\":%zu,"
-                "\"sets\":%zu,\"sets_uncoloured\":%zu}\n",
-                colours, st->stat_align, st->stat_colour_next, st->stat_slabs,
-                sets_touched(heat.heat_set), sets_touched(heat.heat_plain));
-        return;
-    }
-    heap_print_name(st->stat_name, HEAP_NAME);
-    kprintf(" %7zu %5zu %5zu %6zu %5zu %10zu\n", colours, st->stat_align,
-            st->stat_colour_next, st->stat_slabs, sets_touched(heat.heat_set),
-            sets_touched(heat.heat_plain));
-}
-
-static int cmd_colours(char **argv)
-{
-    bool json = shell_option('j');
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp, *only;
-
-    if (!heap_cache_argument(argv[1], &only))
-        return 1;
-    if (!json && !only)
-        kprintf("%-*s %7s %5s %5s %6s %5s %10s\n", HEAP_NAME, "CACHE",
-                "COLOURS", "STEP", "NEXT", "SLABS", "SETS", "UNCOLOURED");
-    heap_each (cp, only, &st)
-        if (only && !json)
-            colours_one(cp, &st);
-        else if (st.stat_slabs || json)
-            colours_row(cp, &st);
-    if (!json && !only)
-        kprintf("sets: cache sets of %u that the first %u bytes of the objects "
-                "touch\n",
-                SETS, HOT_BYTES);
-    return 0;
-}
-
-SHELL_COMMAND(colours, cmd_colours, SHELL_REPORT);

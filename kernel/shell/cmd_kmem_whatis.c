@@ -1,6 +1,6 @@
 /*
- * whatis: what an address is. map: the slab around it, byte for byte (paper,
- * section 3.2: from an address to its slab and back).
+ * whatis: what an address is; and for `slabs ADDR` the slab around it, byte for
+ * byte (paper, section 3.2: from an address to its slab and back).
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -278,7 +278,7 @@ static int cmd_whatis(char **argv)
 
 SHELL_COMMAND(whatis, cmd_whatis, SHELL_REPORT);
 
-/* ---- map ---------------------------------------------------------------- */
+/* ---- the slab around an address ----------------------------------------- */
 
 #define ROW_CHUNKS 64
 #define ROW_CELLS  3 /* of IDX OFFSET STATE LINK in a line */
@@ -395,12 +395,8 @@ static void print_chunks(const struct place *p)
     kprintf("\n");
 }
 
-static int cmd_map(char **argv)
+int heap_show_slab(uintptr_t addr)
 {
-    uintptr_t addr;
-
-    if (!heap_address(argv[1], &addr))
-        return 1;
     if (addr < (uintptr_t)mm_phys_to_virt(0) || !place_of_address(addr, &place))
         return shell_error("no slab holds 0x%lx; `whatis` says what is there",
                            (unsigned long)addr);
@@ -410,5 +406,3 @@ static int cmd_map(char **argv)
     heap_note_broken(place.place_cache);
     return 0;
 }
-
-SHELL_COMMAND(map, cmd_map, SHELL_REPORT);

@@ -71,12 +71,12 @@ def test_the_stops_are_what_they_should_be(both):
 # ---- the machine is as before ----------------------------------------------
 
 # Every report, some with text that does not fit into the kernel's buffer.
-ALL = [*REPORTS, "about", "colours box", "cpus", "debug", "echo a b",
+ALL = [*REPORTS, "about", "cache -c box", "cpus", "debug", "echo a b",
        "explain box", "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
-       "map $obj", "mounts", "pages -r", "paper", "pipes", "reap -n",
+       "slabs $obj", "mounts", "pages -r", "paper", "pipes", "reap -n",
        "servers", "sessions", "slabs -v", "uptime", "users",
-       "walk alloc", "whatis -r $obj", "ws", "x page_array 2k", "nothing",
+       "walk alloc", "whatis -r $obj", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]
 
 MEBIBYTES = 16
@@ -154,7 +154,7 @@ CHANGES = ["bench", "clear", "continue", "debug +P box", "inodes -r", "kill 1",
            "kmem alloc box 1", "kmem create a 8", "kmem destroy box",
            "kmem free box 1", "panic", "poweroff", "reap",
            "reap -a", "reboot", "run ls", "sessions end 1", "sh", "terminal",
-           "test", "umount -f /", "ws -i 0"]
+           "test", "umount -f /", "reap -i 0"]
 
 LINK = "kmem_caches.next->next->next->next"
 FAULTS = [f"set var $link = {LINK}", "bt", "info registers",

@@ -88,7 +88,7 @@ def test_walk_is_limited(shell, box):
     assert len(records(shell, "walk free -jn2")) == 2
 
 
-# ---- slabs, map, pages -----------------------------------------------------
+# ---- slabs, pages ----------------------------------------------------------
 
 def test_slabs_of_all_caches(shell, box):
     stats = {stat["cache"]: stat for stat in records(shell, "kmastat -j")[:-1]}
@@ -100,10 +100,10 @@ def test_slabs_of_all_caches(shell, box):
     assert re.search(rf"^{box}:\n +SLAB", shell.command("slabs -v"), re.M)
 
 
-def test_map_follows_the_freelist(shell, box):
+def test_the_slab_of_an_address_follows_the_freelist(shell, box):
     shell.command(f"kmem free {box} 15 random")
     slab = records(shell, f"slabs -j {box}")[0]
-    text = shell.command(f"map {slab['base']:x}")
+    text = shell.command(f"slabs {slab['base']:x}")
     cells = {}
     for m in re.finditer(r"(\d+) 0x([0-9a-f]{4}) (used|free) +(-|end|\d+)",
                          text):
@@ -324,7 +324,7 @@ def test_whatis_and_map_know_owners(shell, audited):
     text = shell.command(f"whatis {freed['buf']:x}")
     assert re.search(r"cache spy, free: .*\nfreed by task 1 .*"
                      r"\nallocated by task 1 ", text, re.S)
-    text = shell.command(f"map {used:x}")
+    text = shell.command(f"slabs {used:x}")
     table = rows(text, r"^[> ] *(?P<idx>\d+) 0x\w+ (?P<state>\w+) +\S+ +"
                        r"(?P<owner>\d+|-) +(?P<age>\S+)  (?P<caller>\S+)$")
     slab = records(shell, f"slabs -j {audited}")[0]
@@ -377,7 +377,7 @@ def test_all_of_it_works_after_a_panic(boot):
             ("users spy", r"300 +3 +100"), ("users -m 1", "CACHE|that old"),
             ("leaks", "suspect: "),
             (f"whatis {obj:x}", "allocated by task 1"),
-            (f"map {obj:x}", "play_alloc"),
+            (f"slabs {obj:x}", "play_alloc"),
             ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
             ("pages -r", "slab +spy"), ("debug +T spy", "FPZUT")):
         assert re.search(said, command(line)), line

@@ -205,7 +205,7 @@ def test_a_round_is_free(smp):
     rounds = [address for address, state in free if state == "round"]
     assert n == len(rounds) > 90 and len(free) == 39 * 3 - 1, text
     some = [rounds[0], rounds[-1]]
-    text = ask(smp, *commands, *(f"whatis {a}; map {a}" for a in some),
+    text = ask(smp, *commands, *(f"whatis {a}; slabs {a}" for a in some),
                "slabs box", f"whatis {rounds[0]}", "walk alloc box",
                "reap -a box", f"whatis {rounds[0]}", cpus=1)
     assert text.count(", free, in a magazine: ") == 5

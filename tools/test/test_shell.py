@@ -23,8 +23,8 @@ def typed(shell, keys):
 
 def test_help_lists_commands_and_each_has_more(shell):
     text = shell.command("help")
-    for name in ("kmastat", "cache", "slabs", "reap", "ws", "map",
-                 "colours", "buddyinfo", "pages", "meminfo", "kmem", "verify",
+    for name in ("kmastat", "cache", "slabs", "reap",
+                 "buddyinfo", "pages", "meminfo", "kmem", "verify",
                  "bt", "x", "dmesg", "uptime", "clear", "reboot",
                  "poweroff"):
         assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
@@ -79,8 +79,8 @@ def test_completion_of_commands_and_cache_names(shell):
 
 WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "slabs no_such_cache", "reap -q", "reap no_such_cache",
-         "ws -i", "ws -i soon", "map", "map banana", "map 0xffffffffff",
-         "colours no_such_cache", "kmem", "kmem frob",
+         "reap -i", "reap -i soon", "slabs banana", "slabs 0xffffffffff",
+         "slabs 0x10", "cache -c no_such_cache", "kmem", "kmem frob",
          "kmem create", "kmem create x 0", "kmem create 7up 32",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
          "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
@@ -190,10 +190,10 @@ def test_sizes_may_have_a_unit(shell):
 
 
 def test_a_status_that_is_not_0_is_an_event(kernel):
-    run = qemu.run(kernel, "cache no_such_cache; verify; ws -q; poweroff")
+    run = qemu.run(kernel, "cache no_such_cache; verify; reap -q; poweroff")
     assert run.problem is None, run.explain()
     assert [(e["command"], e["status"]) for e in run.named["status"]] == \
-        [("cache", 1), ("ws", 1)]
+        [("cache", 1), ("reap", 1)]
 
 
 def test_a_line_that_is_too_long_gives_one_line(shell):
@@ -203,8 +203,8 @@ def test_a_line_that_is_too_long_gives_one_line(shell):
 
 
 @pytest.mark.parametrize("line", [
-    "kmastat -j", "buddyinfo -j", "ws -j", "verify -j", "cache -j kmem_cache",
-    "slabs -j kmem_cache", "colours -j", "pages -j", "meminfo -j"])
+    "kmastat -j", "buddyinfo -j", "verify -j", "cache -j kmem_cache",
+    "slabs -j kmem_cache", "pages -j", "meminfo -j"])
 def test_json_is_an_object_per_line(shell, line):
     assert records(shell, line)
 

@@ -82,7 +82,7 @@ static void look(const void *obj)
         "walk slab test_broken",
         "cache test_broken",
         "users test_broken",
-        "colours test_broken",
+        "cache -c test_broken",
         "kmastat test_broken",
         "leaks",
         "users -m 1",
@@ -93,7 +93,7 @@ static void look(const void *obj)
         KT_EQ(shell_test_run(lines[i]), 0);
     snprintf(line, sizeof(line), "whatis %p", obj);
     KT_EQ(shell_test_run(line), 0);
-    snprintf(line, sizeof(line), "map %p", obj);
+    snprintf(line, sizeof(line), "slabs %p", obj);
     shell_test_run(line);
     KT_EQ(shell_test_run("verify test_broken"), 1);
 }

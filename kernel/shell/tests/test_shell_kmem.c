@@ -224,9 +224,9 @@ static uint64_t cost_of(const char *line, size_t caches)
  * so that few rows are printed, and what is counted is the way to them. */
 KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
 {
-    static const char *const lines[] = {
-        "kmastat crowd0", "ws",      "slabs", "verify",
-        "users",          "reap -n", "debug", "walk slab -n 1"};
+    static const char *const lines[] = {"kmastat crowd0", "slabs",   "verify",
+                                        "users",          "reap -n", "debug",
+                                        "walk slab -n 1"};
     static const size_t counts[] = {100, 400, CACHES_MOST};
     uint64_t cost[ARRAY_SIZE(lines)][ARRAY_SIZE(counts)];
     struct kmem_cache **crowd;
@@ -441,15 +441,14 @@ KTEST(shell_kmem, wrong_input_is_refused)
         "cache nothing",
         "slabs nothing",
         "slabs a b",
-        "map",
-        "map 0x10",
-        "map zz",
+        "slabs 0x10",
         "whatis",
         "reap -an",
         "reap nothing",
-        "ws -i",
-        "ws -i soon",
-        "colours a b",
+        "reap -i",
+        "reap -i soon",
+        "reap -i 1000001",
+        "cache -c nothing",
         "buddyinfo now",
         "pages 0xfffff000",
         "kmem",
