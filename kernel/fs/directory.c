@@ -8,6 +8,7 @@
  * Therefore two directories are locked only while fs_rename is held, and no
  * deadlock can follow from a lie.
  */
+#include "kernel/fs/directory.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/path.h"
 #include "kernel/lib/string.h"
@@ -37,18 +38,20 @@ static int find_new_place(const char *path, struct inode *cwd, struct place *p)
     return r == -EBUSY || r == -EINVAL ? -EEXIST : r;
 }
 
-/* Whether a place is free: 0, -EEXIST or an error of fs_lookup. Its directory
- * is locked. */
-static int is_free(const struct place *p)
+/* Locks the directory of a new entry, if that can be there: 0, -EEXIST, -ENOENT
+ * (a slash follows, but it is no directory) or an error of fs_lookup. */
+static int lock_new_place(const struct place *p, bool directory)
 {
     uint32_t number;
-    int r;
+    int r = inode_lock(p->dir);
 
-    inode_assert_locked(p->dir);
+    if (r < 0)
+        return r;
     r = p->dir->inode_fs->fs_ops->fs_lookup(p->dir, p->name, &number);
-    if (r == 0)
-        return -EEXIST;
-    return r == -ENOENT ? 0 : r;
+    if (r == -ENOENT && (directory || !p->slash))
+        return 0;
+    inode_unlock(p->dir);
+    return r == 0 ? -EEXIST : r;
 }
 
 size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
@@ -84,32 +87,21 @@ static int create_entry(const struct place *p, enum file_type type,
     return ops->fs_create(p->dir, p->name, type, device, number);
 }
 
-static int create_at(const struct place *p, enum file_type type,
-                     uint32_t device)
-{
-    uint32_t number;
-    int r = inode_lock(p->dir);
-
-    if (r < 0)
-        return r;
-    r = is_free(p);
-    if (r == 0 && p->slash && type != FILE_DIRECTORY)
-        r = -ENOENT;
-    if (r == 0)
-        r = create_entry(p, type, device, &number);
-    inode_unlock(p->dir);
-    return r;
-}
-
 int fs_mknod(const char *path, struct inode *cwd, enum file_type type,
              uint32_t device)
 {
     struct place p;
+    uint32_t number;
     int r = find_new_place(path, cwd, &p);
 
     if (r < 0)
         return r;
-    r = create_at(&p, type, device);
+    r = lock_new_place(&p, type == FILE_DIRECTORY);
+    if (r < 0)
+        goto put;
+    r = create_entry(&p, type, device, &number);
+    inode_unlock(p.dir);
+put:
     inode_put(p.dir);
     return r;
 }
@@ -137,22 +129,6 @@ static int create_inode(const struct place *p, struct inode **out)
     return inode_get_with(p->dir->inode_fs, number, blank, out);
 }
 
-/* The file at the place, created if it does not exist. The directory is
- * locked. */
-static int find_or_create(const struct place *p, uint32_t flags,
-                          struct inode **out)
-{
-    int r = path_child(p->dir, p->name, out);
-
-    if (r == -ENOENT)
-        return create_inode(p, out);
-    if (r == 0 && (flags & O_EXCL) != 0) {
-        inode_put(*out);
-        return -EEXIST;
-    }
-    return r;
-}
-
 int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
                    struct inode **out)
 {
@@ -164,54 +140,23 @@ int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
     if (r < 0)
         return r;
     r = p.slash ? -EISDIR : inode_lock(p.dir);
-    if (r == 0) {
-        r = find_or_create(&p, flags, out);
-        inode_unlock(p.dir);
+    if (r < 0)
+        goto put;
+    r = path_child(p.dir, p.name, out);
+    if (r == -ENOENT) {
+        r = create_inode(&p, out);
+    } else if (r == 0 && (flags & O_EXCL) != 0) {
+        inode_put(*out);
+        r = -EEXIST;
     }
+    inode_unlock(p.dir);
+put:
     inode_put(p.dir);
     if (r < 0)
         return r;
     r = path_descend(out);
     if (r < 0)
         inode_put(*out);
-    return r;
-}
-
-/* ---- links -------------------------------------------------------------- */
-
-/* Adds an entry for `inode`. The directory is locked. */
-static int add_link(const struct place *p, struct inode *inode)
-{
-    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
-    int r;
-
-    inode_assert_locked(p->dir);
-    if (ops->fs_link == NULL)
-        return -EROFS;
-    r = inode_lock(inode);
-    if (r < 0)
-        return r;
-    r = inode->inode_nlink == 0 ? -ENOENT
-                                : ops->fs_link(p->dir, p->name, inode);
-    inode_unlock(inode);
-    return r;
-}
-
-static int link_at(const struct place *p, struct inode *inode)
-{
-    int r;
-
-    if (p->dir->inode_fs != inode->inode_fs)
-        return -EXDEV;
-    r = inode_lock(p->dir);
-    if (r < 0)
-        return r;
-    r = is_free(p);
-    if (r == 0 && p->slash)
-        r = -ENOENT;
-    if (r == 0)
-        r = add_link(p, inode);
-    inode_unlock(p->dir);
     return r;
 }
 
@@ -226,10 +171,23 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
     r = inode->inode_type == FILE_DIRECTORY || inode->inode_sealed
             ? -EPERM
             : find_new_place(new, cwd, &p);
-    if (r == 0) {
-        r = link_at(&p, inode);
-        inode_put(p.dir);
-    }
+    if (r < 0)
+        goto put_inode;
+    r = p.dir->inode_fs == inode->inode_fs ? lock_new_place(&p, false) : -EXDEV;
+    if (r < 0)
+        goto put_dir;
+    r = inode->inode_fs->fs_ops->fs_link == NULL ? -EROFS : inode_lock(inode);
+    if (r < 0)
+        goto unlock_dir;
+    r = inode->inode_nlink == 0
+            ? -ENOENT
+            : inode->inode_fs->fs_ops->fs_link(p.dir, p.name, inode);
+    inode_unlock(inode);
+unlock_dir:
+    inode_unlock(p.dir);
+put_dir:
+    inode_put(p.dir);
+put_inode:
     inode_put(inode);
     return r;
 }
@@ -240,86 +198,53 @@ int fs_link(const char *old, const char *new, struct inode *cwd)
 static int check_removal(const struct place *p, const struct inode *inode,
                          bool directory)
 {
-    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
-
     if (directory && inode->inode_type != FILE_DIRECTORY)
         return -ENOTDIR;
     if (!directory && inode->inode_type == FILE_DIRECTORY)
         return -EISDIR;
     if (!directory && p->slash)
         return -ENOTDIR;
-    if (inode->inode_sealed)
-        return -EPERM;
-    return (directory ? ops->fs_rmdir : ops->fs_unlink) == NULL ? -EROFS : 0;
-}
-
-/* Both inodes are locked. */
-static int remove_locked(const struct place *p, struct inode *inode,
-                         bool directory)
-{
-    const struct fs_ops *ops = p->dir->inode_fs->fs_ops;
-
-    inode_assert_locked(p->dir);
-    inode_assert_locked(inode);
-    if (inode->inode_mounted != NULL)
-        return -EBUSY;
-    return (directory ? ops->fs_rmdir : ops->fs_unlink)(p->dir, p->name, inode);
-}
-
-/* The directory of the place is locked. *out: its entry, or NULL. */
-static int remove_entry(const struct place *p, bool directory,
-                        struct inode **out)
-{
-    int r = path_child(p->dir, p->name, out);
-
-    if (r < 0) {
-        *out = NULL;
-        return r;
-    }
-    r = check_removal(p, *out, directory);
-    if (r == 0)
-        r = inode_lock(*out);
-    if (r < 0)
-        return r;
-    r = remove_locked(p, *out, directory);
-    inode_unlock(*out);
-    return r;
-}
-
-static int remove_at(const struct place *p, bool directory)
-{
-    struct inode *inode;
-    int r = inode_lock(p->dir);
-
-    if (r < 0)
-        return r;
-    r = remove_entry(p, directory, &inode);
-    inode_unlock(p->dir);
-    inode_put(inode);
-    return r;
-}
-
-/* No directory moves while one is removed. */
-static int remove_directory(const struct place *p)
-{
-    struct mutex *still = &p->dir->inode_fs->fs_rename;
-    int r = mutex_lock_killable(still);
-
-    if (r < 0)
-        return r;
-    r = remove_at(p, true);
-    mutex_unlock(still);
-    return r;
+    return inode->inode_sealed ? -EPERM : 0;
 }
 
 static int remove(const char *path, struct inode *cwd, bool directory)
 {
+    int (*op)(struct inode * dir, const char *name, struct inode *inode);
+    struct mutex *still; /* no directory moves while one is removed */
+    struct inode *inode = NULL;
     struct place p;
     int r = find_place(path, cwd, &p);
 
     if (r < 0)
         return r;
-    r = directory ? remove_directory(&p) : remove_at(&p, false);
+    op = directory ? p.dir->inode_fs->fs_ops->fs_rmdir
+                   : p.dir->inode_fs->fs_ops->fs_unlink;
+    still = directory ? &p.dir->inode_fs->fs_rename : NULL;
+    r = still == NULL ? 0 : mutex_lock_killable(still);
+    if (r < 0)
+        goto put_dir;
+    r = inode_lock(p.dir);
+    if (r < 0)
+        goto let_move;
+    r = path_child(p.dir, p.name, &inode);
+    if (r < 0) {
+        inode = NULL;
+        goto unlock_dir;
+    }
+    r = check_removal(&p, inode, directory);
+    if (r == 0)
+        r = op == NULL ? -EROFS : inode_lock(inode);
+    if (r < 0)
+        goto unlock_dir;
+    r = inode->inode_mounted != NULL ? -EBUSY : op(p.dir, p.name, inode);
+    inode_unlock(inode);
+unlock_dir:
+    inode_unlock(p.dir);
+    inode_put(inode);
+let_move:
+    if (still != NULL)
+        mutex_unlock(still);
+put_dir:
     inode_put(p.dir);
     return r;
 }
@@ -465,18 +390,6 @@ static int check_rename(const struct rename *m)
     return 0;
 }
 
-/* All inodes are locked, except `inode` if it is a file. */
-static int rename_locked(const struct rename *m)
-{
-    const struct fs_ops *ops = m->from.dir->inode_fs->fs_ops;
-
-    if (m->inode->inode_mounted != NULL ||
-        (m->target != NULL && m->target->inode_mounted != NULL))
-        return -EBUSY;
-    return ops->fs_rename(m->from.dir, m->from.name, m->to.dir, m->to.name,
-                          m->inode, m->target);
-}
-
 /* Takes the last two locks and makes the change. */
 static int commit_rename(const struct rename *m)
 {
@@ -487,7 +400,13 @@ static int commit_rename(const struct rename *m)
 
     if (r < 0)
         return r;
-    r = rename_locked(m);
+    if (m->inode->inode_mounted != NULL ||
+        (m->target != NULL && m->target->inode_mounted != NULL))
+        r = -EBUSY;
+    else
+        r = m->from.dir->inode_fs->fs_ops->fs_rename(m->from.dir, m->from.name,
+                                                     m->to.dir, m->to.name,
+                                                     m->inode, m->target);
     if (second != NULL)
         inode_unlock(second);
     if (first != NULL)
@@ -495,53 +414,42 @@ static int commit_rename(const struct rename *m)
     return r;
 }
 
-static int rename_in_order(struct rename *m)
-{
-    int r = lock_both(m);
-
-    if (r < 0)
-        return r;
-    r = find_both(m);
-    if (r == 0 && m->inode != m->target) {
-        r = check_rename(m);
-        if (r == 0)
-            r = commit_rename(m);
-    }
-    unlock_both(m);
-    return r;
-}
-
-static int rename_places(struct rename *m)
-{
-    struct fs *fs = m->from.dir->inode_fs;
-    int r;
-
-    if (fs != m->to.dir->inode_fs)
-        return -EXDEV;
-    if (fs->fs_ops->fs_rename == NULL)
-        return -EROFS;
-    r = mutex_lock_killable(&fs->fs_rename);
-    if (r < 0)
-        return r;
-    r = rename_in_order(m);
-    mutex_unlock(&fs->fs_rename);
-    inode_put(m->target);
-    inode_put(m->inode);
-    return r;
-}
-
 int fs_rename(const char *old, const char *new, struct inode *cwd)
 {
     struct rename m = {.inode = NULL};
+    struct fs *fs;
     int r = find_place(old, cwd, &m.from);
 
     if (r < 0)
         return r;
     r = find_place(new, cwd, &m.to);
-    if (r == 0) {
-        r = rename_places(&m);
-        inode_put(m.to.dir);
-    }
+    if (r < 0)
+        goto put_from;
+    fs = m.from.dir->inode_fs;
+    if (fs != m.to.dir->inode_fs)
+        r = -EXDEV;
+    else if (fs->fs_ops->fs_rename == NULL)
+        r = -EROFS;
+    else
+        r = mutex_lock_killable(&fs->fs_rename);
+    if (r < 0)
+        goto put_to;
+    r = lock_both(&m);
+    if (r < 0)
+        goto let_move;
+    r = find_both(&m);
+    if (r == 0 && m.inode != m.target)
+        r = check_rename(&m);
+    if (r == 0 && m.inode != m.target)
+        r = commit_rename(&m);
+    unlock_both(&m);
+let_move:
+    mutex_unlock(&fs->fs_rename);
+    inode_put(m.target);
+    inode_put(m.inode);
+put_to:
+    inode_put(m.to.dir);
+put_from:
     inode_put(m.from.dir);
     return r;
 }

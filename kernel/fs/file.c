@@ -9,6 +9,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/device.h"
+#include "kernel/fs/directory.h"
+#include "kernel/fs/path.h"
 #include "kernel/fs/tty.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"

@@ -4,6 +4,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
+#include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/proc.h"
 #include "kernel/fs/path.h"

@@ -12,6 +12,7 @@
 #include "kernel/fs/proc.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
+#include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

@@ -11,6 +11,7 @@
  */
 #include "kernel/fs/ramfs.h"
 #include "kernel/abi/errno.h"
+#include "kernel/fs/directory.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"

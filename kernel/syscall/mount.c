@@ -2,6 +2,7 @@
  * System calls on file systems as a whole: mount, umount, sync, fsync, statfs.
  */
 #include "kernel/fs/file.h"
+#include "kernel/fs/path.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/syscall/path.h"
 #include "kernel/syscall/syscall.h"

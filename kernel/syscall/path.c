@@ -3,7 +3,9 @@
  * them to kernel/fs.
  */
 #include "kernel/syscall/path.h"
+#include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/path.h"
 #include "kernel/syscall/syscall.h"
 #include "mm/kmem.h"
 

@@ -5,6 +5,7 @@
 #include "kernel/syscall/process.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/path.h"
 #include "kernel/fs/tty.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"

@@ -13,6 +13,7 @@
 #include "kernel/syscall/servers.h"
 #include "drivers/console.h"
 #include "kernel/fs/inode.h"
+#include "kernel/fs/path.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/grant.h"

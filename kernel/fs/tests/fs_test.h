@@ -5,6 +5,7 @@
 #pragma once
 
 #include "kernel/abi/errno.h"
+#include "kernel/fs/directory.h"
 #include "kernel/fs/path.h"
 #include "kernel/fs/ramfs.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -6,6 +6,8 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/device.h"
+#include "kernel/fs/directory.h"
+#include "kernel/fs/path.h"
 #include "kernel/fs/tty.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"

@@ -4,6 +4,8 @@
  * damage. Memory granted is tested in test_grant_memory.c.
  */
 #include "kernel/fs/file.h"
+#include "kernel/fs/directory.h"
+#include "kernel/fs/path.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
