@@ -3,8 +3,5 @@
 section shell_help progbits alloc noexec nowrite align=1
 incbin "kernel/shell/help.txt"
 
-section shell_explain progbits alloc noexec nowrite align=1
-incbin "kernel/shell/explain.txt"
-
 section shell_paper progbits alloc noexec nowrite align=1
 incbin "kernel/shell/paper.txt"

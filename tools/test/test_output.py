@@ -19,7 +19,6 @@ LINES = {
               "slabs inode_cache"],
     "cache": ["cache inode", "cache kstack", "cache kmem_alloc_1024",
               "cache -c box"],
-    "explain": ["explain inode", "explain kstack"],
     "paper": ["paper", "paper 3.4"],
     "walk": [f"walk {what} -n 20" for what in
              ("alloc", "free", "slab", "bufctl", "hash")],

@@ -232,8 +232,6 @@ static const struct {
     {"dmesg ", ""},
     {"echo ", ""},
     {"echo -", ""},
-    {"explain ", "@CACHE"},
-    {"explain inode ", ""},
     {"fail ", "off page slab"},
     {"fail slab -", "-c -f -r -s -t"},
     {"fail page -", "-f -r -s -t"},
