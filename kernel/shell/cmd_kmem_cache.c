@@ -7,7 +7,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 
 #define LINK_BYTES 4 /* the free list's link, as the extra word has it */
 

@@ -6,7 +6,7 @@
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/vm/space.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/inspect/kmem_stat.h"
 #include "mm/page.h"
 
 const char *heap_owner_name(const void *owner)
@@ -24,16 +24,14 @@ const char *heap_owner_name(const void *owner)
 
 /* ---- the allocator's own objects ---------------------------------------- */
 
-static void print_bufctl(const struct kmem_bufctl *bcp)
+static void print_bufctl(uintptr_t buf)
 {
-    const void *buf = bcp->bufctl_addr;
     struct kmem_slab_stat slab;
-    struct kmem_cache *cp;
+    struct kmem_cache *cp = NULL;
     size_t index;
 
-    cp = (uintptr_t)buf >= (uintptr_t)mm_phys_to_virt(0)
-             ? kmem_slab_lookup(buf, &slab, &index)
-             : NULL;
+    if (buf >= (uintptr_t)mm_phys_to_virt(0))
+        cp = kmem_slab_lookup((const void *)buf, &slab, &index);
     if (cp)
         kprintf("bufctl of object 0x%08lx of cache %s\n", (unsigned long)buf,
                 heap_owner_name(cp));
@@ -42,30 +40,31 @@ static void print_bufctl(const struct kmem_bufctl *bcp)
                 (unsigned long)buf);
 }
 
-static void print_hash_table(const void *table)
-{
-    for (struct kmem_cache *cp = kmem_cache_first(); cp;
-         cp = kmem_cache_next(cp))
-        if (cp->cache_hash == table) {
-            kprintf("hash table of cache %s\n", heap_owner_name(cp));
-            return;
-        }
-    kprintf("! hash table of no cache\n");
-}
-
 void heap_print_own(const struct kmem_cache *cp, uintptr_t start)
 {
-    const struct kmem_slab *sp = (const struct kmem_slab *)start;
+    struct kmem_own_stat own;
 
-    if (cp == kmem_bufctl_cache)
-        print_bufctl((const struct kmem_bufctl *)start);
-    else if (cp == kmem_slab_cache)
+    kmem_own_stat(cp, (const void *)start, &own);
+    switch (own.own_kind) {
+    case KMEM_OWN_BUFCTL:
+        print_bufctl(own.own_at);
+        break;
+    case KMEM_OWN_SLAB:
         kprintf("slab data of cache %s, slab base 0x%08lx\n",
-                heap_owner_name(sp->slab_cache), (unsigned long)sp->slab_base);
-    else if (cp == kmem_hash_cache)
-        print_hash_table((const void *)start);
-    else if (*heap_owner_name((const void *)start) != '!')
-        kprintf("the cache %s itself\n", heap_owner_name((const void *)start));
+                heap_owner_name(own.own_cache), (unsigned long)own.own_at);
+        break;
+    case KMEM_OWN_HASH:
+        kprintf("%shash table of %s%s\n", own.own_cache ? "" : "! ",
+                own.own_cache ? "cache " : "no cache",
+                heap_owner_name(own.own_cache));
+        break;
+    case KMEM_OWN_CACHE: /* unless it is just being created */
+        if (*heap_owner_name(own.own_cache) != '!')
+            kprintf("the cache %s itself\n", heap_owner_name(own.own_cache));
+        break;
+    case KMEM_OWN_OTHER:
+        break;
+    }
 }
 
 /* ---- programs ----------------------------------------------------------- */

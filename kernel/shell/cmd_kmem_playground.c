@@ -17,7 +17,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/inspect/buddy_stat.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 
 #define RESERVE      8  /* 1/8 of memory stays free */
 #define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */
@@ -173,7 +173,7 @@ static struct play_cache *make_cache(const char *name,
         return NULL;
     }
     if (o->order_plain)
-        pc->play_cp->cache_colour_max = 0; /* it has no slab yet */
+        kmem_debug_uncolour(pc->play_cp);
     list_init(&pc->play_objects);
     pc->play_count = 0;
     list_insert_before(&play_caches, &pc->play_link);

@@ -7,7 +7,7 @@
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/x86/paging.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 
 #define REFS 24 /* more are only counted */
 

@@ -13,7 +13,7 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 
 struct walk {
     void (*walk_slab)(struct walk *w);  /* called for each slab */
@@ -185,10 +185,9 @@ static void walk_bucket(struct walk *w, size_t bucket)
         bcp = kmem_hash_entry(w->walk_cp, bucket, i, &bad);
         if (bcp == NULL && !bad)
             return;
-        put_row(w, &(struct row){(uintptr_t)bcp,
-                                 bcp ? (uintptr_t)bcp->bufctl_slab : 0, bucket,
-                                 bcp ? "used" : "invalid", bcp ? HEAP_WORDS : 0,
-                                 bad});
+        put_row(w, &(struct row){
+                       (uintptr_t)bcp, bcp ? kmem_bufctl_slab(bcp) : 0, bucket,
+                       bcp ? "used" : "invalid", bcp ? HEAP_WORDS : 0, bad});
         if (bad)
             return;
     }

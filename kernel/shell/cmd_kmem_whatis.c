@@ -10,7 +10,7 @@
 #include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 #include "mm/segkmem.h"
 
 #define LINK_BYTES 4 /* the free list's link in a free small buffer */
@@ -66,7 +66,7 @@ static const char *part_in_debug(const struct place *p,
 {
     if (!(p->place_st.stat_modes & KMF_REDZONE))
         return "beyond the object, in the chunk's padding";
-    if (offset >= p->place_cache->cache_redzone_end)
+    if (offset >= p->place_st.stat_redzone_end)
         return "in the redzone before the next object";
     return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
                ? "in the redzone after the bytes asked for"
@@ -335,7 +335,7 @@ static const char *link_text(const struct place *p, size_t i,
 
     if (heap_map_used(p->place_map, i) || p->place_bufctl[i] == NULL)
         return "-";
-    next = p->place_bufctl[i]->bufctl_next;
+    next = kmem_bufctl_next(p->place_bufctl[i]);
     if (next == NULL)
         return "end";
     while (to < n && p->place_bufctl[to] != next)

@@ -14,7 +14,7 @@
 #include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
-#include "mm/debug/debug_impl.h"
+#include "mm/debug/debug.h"
 #include "mm/platform.h"
 
 #define GROUPS     128
@@ -89,12 +89,9 @@ static struct group *group_of(const struct kmem_buf_stat *b)
     return g;
 }
 
-/* Geometry never changes: no lock. */
 static size_t waste(const struct kmem_buf_stat *b)
 {
-    size_t chunk = b->stat_cache->cache_chunk;
-
-    return chunk - MIN(chunk, b->stat_size);
+    return b->stat_chunk - MIN(b->stat_chunk, b->stat_size);
 }
 
 static void count_in_group(struct group *g, uint32_t task)

@@ -20,6 +20,8 @@
 #define KMEM_UNINIT 0xbaddcafeu /* allocated memory, not yet written to */
 #define KMEM_GUARD  0xbbu       /* each byte of a redzone */
 
+#define KMEM_GUARD_FRONT 8u /* bytes of redzone before a buffer */
+
 #define KMEM_STACK_DEPTH 12
 
 /* One transaction on a buffer (6.1). */
@@ -44,6 +46,7 @@ struct kmem_buf_stat {
     uintptr_t stat_bufctl; /* 0 if it has none: small and allocated */
     uintptr_t stat_buf;    /* where the object begins */
     size_t stat_index;     /* in the slab */
+    size_t stat_chunk;     /* bytes from it to the next */
     size_t stat_size;      /* as requested; if unknown, the object's size */
     enum kmem_buf_state stat_state;
     bool stat_in_magazine;              /* and free */
@@ -91,6 +94,10 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
  * with kmem.debug=FPZU,foo". `text` is room for it. */
 const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
                                  int error, char *text, size_t size);
+
+/* For experiments: all slabs of this cache begin at the same offset. It has no
+ * slab yet. */
+void kmem_debug_uncolour(struct kmem_cache *cp);
 
 #define KMEM_ENOMEM 12
 

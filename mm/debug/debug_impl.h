@@ -55,8 +55,7 @@ void kmem_unmap_free_slabs(struct kmem_cache *cp);
 void kmem_pattern_fill(void *buf, size_t size, uint32_t word);
 const void *kmem_pattern_mismatch(const void *buf, size_t size, uint32_t word);
 
-#define KMEM_GUARD_WORD  (KMEM_GUARD * 0x01010101u)
-#define KMEM_GUARD_FRONT 8u /* bytes of redzone before a buffer */
+#define KMEM_GUARD_WORD (KMEM_GUARD * 0x01010101u)
 
 /* ---- report.c: section 6.8 ---------------------------------------------- */
 

@@ -29,6 +29,13 @@ unsigned kmem_debug_modes(const struct kmem_cache *cp)
     return KMEM_FLAGS(cp) & KMF_MODES;
 }
 
+void kmem_debug_uncolour(struct kmem_cache *cp)
+{
+    mm_lock(&cp->cache_lock);
+    cp->cache_colour_max = cp->cache_colour;
+    mm_unlock(&cp->cache_lock);
+}
+
 bool kmem_debug_letters(const char *text, const char *end, unsigned *modes,
                         char *bad)
 {

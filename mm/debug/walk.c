@@ -83,6 +83,7 @@ static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_bufctl = (uintptr_t)bcp,
         .stat_buf = (uintptr_t)chunk_at(cp, sp, i),
         .stat_index = i,
+        .stat_chunk = cp->cache_chunk,
         .stat_size = cp->cache_size,
         .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
     };

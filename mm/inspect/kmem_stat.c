@@ -64,6 +64,7 @@ static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
 
     kmem_count(cp, &allocs, &frees);
     out->stat_colour_next = cp->cache_colour;
+    out->stat_redzone_end = cp->cache_redzone_end;
     out->stat_inuse = allocs - frees;
     out->stat_trapped = kmem_inuse(cp) - (allocs - frees);
     out->stat_slabs = cp->cache_slabs;
@@ -213,6 +214,52 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
     }
     mm_unlock(&cp->cache_lock);
     return longest;
+}
+
+const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp)
+{
+    return bcp->bufctl_next;
+}
+
+uintptr_t kmem_bufctl_slab(const struct kmem_bufctl *bcp)
+{
+    return (uintptr_t)bcp->bufctl_slab;
+}
+
+static const struct kmem_cache *cache_of_hash(const void *table)
+{
+    const struct kmem_cache *found = NULL;
+
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches) {
+        const struct kmem_cache *cp =
+            list_entry(l, struct kmem_cache, cache_link);
+
+        if (cp->cache_hash == table)
+            found = cp;
+    }
+    mm_unlock(&kmem_list_lock);
+    return found;
+}
+
+void kmem_own_stat(const struct kmem_cache *cp, const void *obj,
+                   struct kmem_own_stat *out)
+{
+    const struct kmem_bufctl *bcp = obj;
+    const struct kmem_slab *sp = obj;
+
+    if (cp == kmem_bufctl_cache)
+        *out = (struct kmem_own_stat){KMEM_OWN_BUFCTL, NULL,
+                                      (uintptr_t)bcp->bufctl_addr};
+    else if (cp == kmem_slab_cache)
+        *out = (struct kmem_own_stat){KMEM_OWN_SLAB, sp->slab_cache,
+                                      (uintptr_t)sp->slab_base};
+    else if (cp == kmem_hash_cache)
+        *out = (struct kmem_own_stat){KMEM_OWN_HASH, cache_of_hash(obj), 0};
+    else if (cp == &kmem_cache_cache)
+        *out = (struct kmem_own_stat){KMEM_OWN_CACHE, obj, 0};
+    else
+        *out = (struct kmem_own_stat){KMEM_OWN_OTHER, NULL, 0};
 }
 
 void kmem_oversize_stat(struct kmem_oversize_stat *out)

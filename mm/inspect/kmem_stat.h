@@ -29,6 +29,8 @@ struct kmem_cache_stat {
     size_t stat_colour_min; /* more than 0: room for a redzone */
     size_t stat_colour_max;
     size_t stat_colour_next;
+    size_t stat_redzone_end; /* from a buffer to the end of its redzone; 0: it
+                                has none */
     uintptr_t stat_ctor;
     uintptr_t stat_dtor;
     /* objects and slabs now */
@@ -149,6 +151,29 @@ size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
  * chain's end and at an invalid link (then *bad is set). */
 const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
                                           size_t i, bool *bad);
+
+/* The next bufctl on the freelist or chain of one that was found; of a large
+ * buffer also its slab. What they point to may be invalid. */
+const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp);
+uintptr_t kmem_bufctl_slab(const struct kmem_bufctl *bcp);
+
+/* What an allocated object of one of the allocator's own caches is. */
+enum kmem_own {
+    KMEM_OWN_OTHER,
+    KMEM_OWN_BUFCTL, /* of the buffer at own_at */
+    KMEM_OWN_SLAB,   /* the slab data of own_cache; own_at: its first page */
+    KMEM_OWN_HASH,   /* the hash table of own_cache, NULL: of none */
+    KMEM_OWN_CACHE,  /* own_cache itself */
+};
+
+struct kmem_own_stat {
+    enum kmem_own own_kind;
+    const struct kmem_cache *own_cache; /* may be invalid */
+    uintptr_t own_at;
+};
+
+void kmem_own_stat(const struct kmem_cache *cp, const void *obj,
+                   struct kmem_own_stat *out);
 
 /* Chain lengths of a hashed cache: histogram[i] counts buckets with i entries,
  * the last one those with at least `len - 1`. Returns the longest chain. */

@@ -114,6 +114,108 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
     test_destroy(cp);
 }
 
+/* ---- what a bufctl and the allocator's own objects say ------------------- */
+
+KTEST(kmem_debug, bufctls_follow_each_other)
+{
+    struct kmem_cache *cp = test_debug("F", 300, 0, false);
+    const struct kmem_bufctl *bufctl[64], *bcp;
+    struct kmem_slab *sp;
+    struct kmem_buf_stat b;
+    size_t free = 0;
+
+    KT_REQUIRE(cp != NULL);
+    test_alloc(cp, 0, 3);
+    sp = test_slab(cp, 0);
+    for (bcp = sp->slab_head; bcp != NULL; bcp = kmem_bufctl_next(bcp)) {
+        KT_EQ(kmem_bufctl_slab(bcp), (uintptr_t)sp);
+        free++;
+    }
+    KT_EQ(free, sp->slab_chunks - 3);
+    kmem_slab_bufctls(cp, 0, bufctl, ARRAY_SIZE(bufctl));
+    KT_EQ(kmem_bufctl_slab(bufctl[0]), (uintptr_t)sp);
+    KT_TRUE(kmem_buf_stat(test_obj[1], &b));
+    KT_EQ(b.stat_chunk, cp->cache_chunk);
+    test_free(cp, 0, 3);
+    test_destroy(cp);
+}
+
+#ifdef MM_HOST
+static struct kmem_own_stat own(const struct kmem_cache *cp, const void *obj)
+{
+    struct kmem_own_stat o;
+
+    kmem_own_stat(cp, obj, &o);
+    return o;
+}
+
+KTEST(kmem_debug, objects_of_the_allocator)
+{
+    struct kmem_cache *cp = kmem_cache_create("t_own", 700, 0, NULL, NULL);
+    const struct kmem_bufctl *bufctl[1];
+    struct kmem_own_stat o;
+    uint64_t taken;
+
+    KT_REQUIRE(cp != NULL);
+    test_alloc(cp, 0, 1);
+    kmem_slab_bufctls(cp, 0, bufctl, 1);
+    o = own(kmem_bufctl_cache, bufctl[0]);
+    KT_EQ(o.own_kind, KMEM_OWN_BUFCTL);
+    KT_EQ(o.own_at, (uintptr_t)kmem_slab_chunk(test_slab(cp, 0), 0));
+    KT_TRUE(o.own_cache == NULL);
+    o = own(kmem_slab_cache, test_slab(cp, 0));
+    KT_EQ(o.own_kind, KMEM_OWN_SLAB);
+    KT_TRUE(o.own_cache == cp);
+    KT_EQ(o.own_at, (uintptr_t)test_slab(cp, 0)->slab_base);
+    taken = host_locks_taken;
+    o = own(kmem_hash_cache, cp->cache_hash);
+    KT_EQ(host_locks_taken - taken, 1);
+    KT_EQ(o.own_kind, KMEM_OWN_HASH);
+    KT_TRUE(o.own_cache == cp && o.own_at == 0);
+    o = own(kmem_hash_cache, &o);
+    KT_EQ(o.own_kind, KMEM_OWN_HASH);
+    KT_TRUE(o.own_cache == NULL);
+    o = own(&kmem_cache_cache, cp);
+    KT_EQ(o.own_kind, KMEM_OWN_CACHE);
+    KT_TRUE(o.own_cache == cp && o.own_at == 0);
+    o = own(cp, test_obj[0]);
+    KT_EQ(o.own_kind, KMEM_OWN_OTHER);
+    KT_TRUE(o.own_cache == NULL && o.own_at == 0);
+    test_free(cp, 0, 1);
+    test_destroy(cp);
+}
+
+/* All slabs begin alike, in the plain layout and in that of section 6. */
+KTEST(kmem_debug, a_cache_without_colours)
+{
+    static const char *const letters[] = {"", "Z"};
+
+    for (size_t i = 0; i < ARRAY_SIZE(letters); i++) {
+        struct kmem_cache *cp = test_debug(letters[i], 200, 0, false);
+        uint64_t taken = host_locks_taken;
+        struct kmem_cache_stat st;
+        struct kmem_slab_stat slab;
+        size_t n;
+
+        KT_REQUIRE(cp != NULL);
+        kmem_debug_uncolour(cp);
+        KT_EQ(host_locks_taken - taken, 1);
+        n = 3 * cp->cache_slab_chunks;
+        test_alloc(cp, 0, n);
+        kmem_cache_stat(cp, &st);
+        KT_EQ(st.stat_slabs, 3);
+        KT_EQ(st.stat_redzone_end, cp->cache_redzone_end);
+        KT_EQ(st.stat_redzone_end != 0, i == 1);
+        for (size_t k = 0; k < 3; k++)
+            KT_TRUE(kmem_slab_stat(cp, k, &slab) &&
+                    slab.stat_colour == st.stat_colour_min);
+        test_free(cp, 0, n);
+        test_destroy(cp);
+    }
+}
+
+#endif
+
 KTEST(kmem_debug, caches_by_number)
 {
     struct kmem_cache_stat stat;
