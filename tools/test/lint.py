@@ -3,7 +3,8 @@
     layout      clang-format agrees with every C file
     width       no line of a source file is longer than 80 columns
     arrows      includes point down the floors (the table FLOORS below), never
-                from the product to the apparatus, and never in a circle; C,
+                from the product to the apparatus, never in a circle, and
+                never in ring 0 to a header X_impl.h of another room; C,
                 assembly and linker scripts; nor does the product name the
                 sanitizers, nor does more than a few files ask whether the
                 kernel is for several processors
@@ -260,6 +261,9 @@ def check_arrows():
             finding(path, line, f"{home}/ is on no floor: tools/test/lint.py")
         elif there not in allowed(home):
             finding(path, line, f"{home}/ may not include {target}")
+        elif target.endswith("_impl.h") and home in FLOORS and \
+                not f"{home}/".startswith(f"{there}/"):
+            finding(path, line, f"{target} is private to {there}/")
     for path in sources(*NAMING):
         for number, line in enumerate(text_of(path).splitlines(),
                                       1):

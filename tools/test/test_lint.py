@@ -158,6 +158,10 @@ def arrows(tmp_path, monkeypatch, files):
     ("boot/a.asm", "%ifdef SANITIZE\n", "the product may not name SANITIZE"),
     ("boot/a.ld", "/* the sanitizers' */\n", "the product may not name"),
     ("kernel/fs/tests/b.h", "#ifdef CONFIG_SANITIZE\n", None),
+    ("kernel/shell/a.c", '#include "mm/b_impl.h"\n',
+     "mm/b_impl.h is private to mm/"),
+    ("mm/debug/a.c", '#include "mm/b_impl.h"\n', None),
+    ("user/lib/a.c", '#include "mm/b_impl.h"\n', None),
     ("kernel/x86/cpu.h", "#ifdef CONFIG_SMP\n", None),
     ("kernel/x86/trap.asm", "%ifdef CONFIG_SMP\n", None),
     ("kernel/fs/a.c", "#ifdef CONFIG_SMP\n", "CONFIG_SMP is for the files"),
@@ -166,7 +170,7 @@ def arrows(tmp_path, monkeypatch, files):
 def test_arrows_of_the_product(tmp_path, monkeypatch, name, text, found):
     headers = dict.fromkeys(("kernel/lib/b.h", "kernel/fs/b.h",
                              "kernel/fs/tests/b.h", "tools/workshop/b.h",
-                             "docs/labs/b.h"), "")
+                             "docs/labs/b.h", "mm/b_impl.h"), "")
     said = arrows(tmp_path, monkeypatch, {**headers, name: text})
     assert [found in line for line in said] == ([True] if found else [])
 
