@@ -111,10 +111,10 @@ static uint64_t reapd_last_ms;
 
 bool mm_memory_low(void)
 {
-    struct commit_stat st;
+    struct buddy_pages b;
 
-    commit_stat(&st);
-    return st.stat_available < LOW_WATER(st.stat_total);
+    buddy_pages(&b);
+    return buddy_available(&b) < LOW_WATER(b.pages_total);
 }
 
 static void reapd_main(void *arg UNUSED)

@@ -19,8 +19,8 @@
  *
  *     available = free - (reserved - taken of these)
  *
- * pages are left for all others, and none of these numbers is negative, but the
- * one in parentheses for a moment.
+ * pages are left for all others. Only the difference in parentheses can be
+ * negative, and only for a moment.
  *
  * The loops that halve and join blocks are unrolled: the order is then a
  * constant in each step, and so are the tag, the list and the distance.

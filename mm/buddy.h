@@ -72,6 +72,12 @@ struct buddy_pages {
 /* All at one moment. */
 void buddy_pages(struct buddy_pages *out);
 
+/* Of these, the pages that are free and not reserved. */
+static inline size_t buddy_available(const struct buddy_pages *b)
+{
+    return b->pages_free + b->pages_taken - b->pages_reserved;
+}
+
 size_t buddy_free_pages(void);
 
 /* NULL, or the name of the first broken invariant; *where gets the frame. */

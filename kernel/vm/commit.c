@@ -129,7 +129,7 @@ void commit_stat(struct commit_stat *out)
     spin_unlock(&account.lock);
     out->stat_total = b.pages_total;
     out->stat_kernel = b.pages_total - b.pages_free - b.pages_taken;
-    out->stat_available = b.pages_free + b.pages_taken - b.pages_reserved;
+    out->stat_available = buddy_available(&b);
 }
 
 size_t commit_committed(const struct commit_stat *st)

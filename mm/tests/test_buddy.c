@@ -437,6 +437,24 @@ KTEST(buddy, a_reserve_asks_for_memory)
     kmem_reap_init();
 }
 
+KTEST(buddy, counts_change_under_the_lock)
+{
+    uint64_t pressures = buddy_zone.zone_pressures;
+    uint64_t taken = host_locks_taken;
+
+    buddy_unreserve(0);
+    KT_EQ(host_locks_taken - taken, 1);
+    taken = host_locks_taken;
+    buddy_set_pressure(NULL);
+    KT_TRUE(!buddy_pressure());
+    KT_EQ(host_locks_taken - taken, 0);
+    buddy_set_pressure(reclaim_run);
+    KT_TRUE(!buddy_pressure());
+    KT_EQ(host_locks_taken - taken, 1);
+    KT_EQ(buddy_zone.zone_pressures - pressures, 1);
+    kmem_reap_init();
+}
+
 /* No run of the reserve is left, and nothing was taken. */
 KTEST(buddy, a_run_that_is_not_there_takes_nothing)
 {
