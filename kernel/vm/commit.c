@@ -1,6 +1,6 @@
 /*
  * The account of memory (kernel/vm/commit.h). What is promised is reserved in
- * buddy before it is counted here, and as long as it is.
+ * buddy first, without the lock, since that may reclaim memory.
  */
 #include "kernel/vm/commit.h"
 #include "kernel/abi/errno.h"
@@ -13,6 +13,7 @@ static struct {
     struct list spaces;
     size_t promised; /* the sum of commit_pages */
     size_t read_only;
+    size_t asked_for; /* being reserved, or not yet promised; atomic */
 } account = {
     .lock = SPINLOCK_INIT("commit", LOCK_RANK_COMMIT),
     .spaces = LIST_INIT(account.spaces),
@@ -54,16 +55,19 @@ int commit_promise(struct commit *c, size_t pages)
         return 0;
     if (!session_charge(c->commit_session, SESSION_PAGES, pages))
         goto failed;
+    __atomic_add_fetch(&account.asked_for, pages, __ATOMIC_RELAXED);
     if (!buddy_reserve(pages,
                        COMMIT_KERNEL_SHARE + kept_from(c->commit_session)))
         goto refund;
     spin_lock(&account.lock);
     account.promised += pages;
     c->commit_pages += pages;
+    __atomic_sub_fetch(&account.asked_for, pages, __ATOMIC_RELAXED);
     spin_unlock(&account.lock);
     return 0;
 
 refund:
+    __atomic_sub_fetch(&account.asked_for, pages, __ATOMIC_RELAXED);
     session_refund(c->commit_session, SESSION_PAGES, pages);
 failed:
     return -ENOMEM;
@@ -74,8 +78,8 @@ void commit_release(struct commit *c, size_t pages)
     spin_lock(&account.lock);
     account.promised -= pages;
     c->commit_pages -= pages;
-    spin_unlock(&account.lock);
     buddy_unreserve(pages);
+    spin_unlock(&account.lock);
     session_refund(c->commit_session, SESSION_PAGES, pages);
     mm_wake_waiters();
 }
@@ -109,9 +113,9 @@ void commit_free_read_only(struct page *p)
     spin_lock(&account.lock);
     p->page_owner = NULL;
     account.read_only--;
-    spin_unlock(&account.lock);
     buddy_free_reserved(p, 1);
     buddy_unreserve(1);
+    spin_unlock(&account.lock);
     session_refund(s, SESSION_PAGES, 1);
     mm_wake_waiters();
 }
@@ -175,15 +179,19 @@ static size_t count_read_only(void)
 
 static const char *account_check(void)
 {
+    size_t committed = account.promised + account.read_only;
     struct buddy_pages b;
 
-    buddy_pages(&b);
+    buddy_pages(&b); /* before asked_for is read */
     if (sum_of_promises() != account.promised)
         return "the spaces were promised another number of pages";
     if (count_read_only() != account.read_only)
         return "the number of read-only frames is wrong";
-    if (b.pages_reserved < account.promised + account.read_only)
+    if (b.pages_reserved < committed)
         return "fewer pages are reserved than were promised";
+    if (b.pages_reserved - committed >
+        __atomic_load_n(&account.asked_for, __ATOMIC_RELAXED))
+        return "more pages are reserved than were promised";
     return NULL;
 }
 

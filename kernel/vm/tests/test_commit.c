@@ -484,7 +484,9 @@ KTEST(commit, verify_sees_a_wrong_account)
     p->page_owner = owner;
     buddy_unreserve(1);
     expect_noticed("fewer pages are reserved than were promised");
-    KT_TRUE(buddy_reserve(1, 0));
+    KT_TRUE(buddy_reserve(2, 0));
+    expect_noticed("more pages are reserved than were promised");
+    buddy_unreserve(1);
     expect_sound();
     end(&text);
     end(&s);
