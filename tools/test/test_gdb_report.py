@@ -37,7 +37,7 @@ def run(kernel, reports):
              for at, there in STOPS]
     return gdb.Session(kernel, WORK, [*steps, ("power_off", [])],
                        append="kmem.debug=U,box panic=exit",
-                       initrd=BUILD / "initrd.tar",
+                       initrd=BUILD / "initrd-workshop.tar",
                        extra=["-smp", "2"] if "smp" in str(kernel) else [])
 
 
