@@ -108,9 +108,10 @@ def run(kernel, options, steps):
 
 
 def plain(lines):
-    """Lines without the parts that may change."""
+    """Lines without the parts that may change. Where a chain of callers is
+    broken into lines depends on the widths of their offsets."""
     result = []
-    for line in lines:
+    for line in re.sub(r"\n +< ", " < ", "\n".join(lines)).split("\n"):
         for pattern, text in NOISE:
             line = re.sub(pattern, text, line)
         # The columns after an age move with its width.
