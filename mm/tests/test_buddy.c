@@ -253,7 +253,7 @@ KTEST(buddy, pressure_is_asked_until_there_is_a_block_or_no_more)
     KT_EQ(reclaims, 1);
     KT_TRUE(buddy_alloc(5) == NULL);
     KT_EQ(reclaims, 4);
-    KT_TRUE(buddy_alloc(BUDDY_MAX_ORDER) == NULL);
+    KT_TRUE(buddy_alloc(6) == NULL);
     KT_EQ(reclaims, 5);
     KT_TRUE(buddy_alloc(BUDDY_ORDERS) == NULL);
     KT_EQ(reclaims, 5); /* no retry would help */
