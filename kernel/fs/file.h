@@ -5,7 +5,7 @@
 
 #include "kernel/abi/errno.h"
 #include "kernel/fs/inode.h"
-#include "kernel/task/object.h"
+#include "kernel/object/object.h"
 #include "mm/kmem.h"
 
 struct file;

@@ -11,7 +11,7 @@
 #include "kernel/fs/ramfs.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 

@@ -16,8 +16,8 @@
 #include "kernel/fs/file.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/grant.h"
-#include "kernel/task/session.h"
+#include "kernel/object/grant.h"
+#include "kernel/object/session.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
 #include "kernel/vm/user.h"
@@ -175,7 +175,8 @@ static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
 
     tasks_cpu(cpu, sizeof(cpu), st->stat_cpu);
     if (st->stat_program)
-        snprintf(session, sizeof(session), "%u", (unsigned)st->stat_session);
+        snprintf(session, sizeof(session), "%u",
+                 (unsigned)session_of(st->stat_pid));
     out(to, "%5d %5d %5d %4s %-7s %3u%s %7llu %8llu %-13s %s\n",
         (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group, session,
         proc_state(st->stat_state), st->stat_priority, cpu,

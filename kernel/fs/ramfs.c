@@ -16,7 +16,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
 #include "kernel/task/cache.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "mm/buddy.h"
 #include "mm/kmem.h"
 #include "mm/segkmem.h"

@@ -9,7 +9,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/ramfs.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/vm/user.h"
 #include "kernel/task/cache.h"
 #include "mm/kmem.h"

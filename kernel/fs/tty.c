@@ -14,7 +14,7 @@
 #include "kernel/fs/tty.h"
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/vm/user.h"
 
 #define CTRL_C         0x03
@@ -357,19 +357,6 @@ int tty_continue(pid_t pid, int *status)
     if (ended == 0)
         return -EINTR;
     return ended < 0 ? ended : 0;
-}
-
-/* The session of a child of the caller; 0: none. */
-static uint32_t session_of(pid_t pid)
-{
-    const struct task *t;
-    uint32_t session;
-
-    spin_lock(&sched_lock);
-    t = task_find(pid);
-    session = t == NULL ? 0 : session_number(t->task_session);
-    spin_unlock(&sched_lock);
-    return session;
 }
 
 int tty_foreground(pid_t pid, int *status)

@@ -26,7 +26,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 
 #define CHAIN_MAX 128 /* arrows followed */
 #define STEP      4   /* arrows in one hold of sched_lock */

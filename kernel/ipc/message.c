@@ -24,7 +24,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 
 /* Results of a wait, besides errors. */
 #define DELIVERED 0 /* the message is in the registers */

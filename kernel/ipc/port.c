@@ -11,8 +11,8 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
 #include "kernel/task/cache.h"
-#include "kernel/task/handle.h"
-#include "kernel/task/session.h"
+#include "kernel/object/handle.h"
+#include "kernel/object/session.h"
 #include "mm/kmem.h"
 
 struct list port_all = LIST_INIT(port_all);

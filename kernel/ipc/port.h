@@ -12,7 +12,7 @@
 #pragma once
 
 #include "kernel/abi/ipc.h"
-#include "kernel/task/object.h"
+#include "kernel/object/object.h"
 #include "kernel/task/task.h"
 
 /*

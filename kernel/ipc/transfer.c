@@ -6,7 +6,7 @@
  */
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/ipc_impl.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/vm/space.h"
 
 /* Whether the receiver has room for the message. The kernel takes no handles:

@@ -19,7 +19,7 @@
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/syscall/process.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 
 #define CONSOLE "/dev/console"
 

@@ -8,7 +8,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_task.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/trap.h"
 

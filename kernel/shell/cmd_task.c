@@ -17,8 +17,8 @@
 #include "kernel/lib/string.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
-#include "kernel/task/handle.h"
-#include "kernel/task/session.h"
+#include "kernel/object/handle.h"
+#include "kernel/object/session.h"
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/switch.h"
 
@@ -124,7 +124,7 @@ static void json_task(const struct task_stat *st)
             "\"state\":\"%s\",\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,"
             "\"switches\":%llu,",
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
-            (unsigned)st->stat_session, proc_state(st->stat_state),
+            (unsigned)session_of(st->stat_pid), proc_state(st->stat_state),
             st->stat_priority, st->stat_user ? "true" : "false",
             st->stat_ticks * MS_PER_TICK, st->stat_switches);
     if (cpu_count > 1)

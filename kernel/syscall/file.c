@@ -8,7 +8,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/syscall/path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 
 static inline struct handle_table *handles(void)
 {

@@ -9,9 +9,9 @@
  */
 #include "kernel/ipc/port.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/grant.h"
-#include "kernel/task/handle.h"
-#include "kernel/task/session.h"
+#include "kernel/object/grant.h"
+#include "kernel/object/handle.h"
+#include "kernel/object/session.h"
 
 #define EXTRA (IPC_DATA | IPC_HANDLE)
 

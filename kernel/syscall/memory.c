@@ -2,7 +2,7 @@
  * System calls about memory.
  */
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/vm/space.h"
 
 /* sbrk(change): the old end of the heap. ENOMEM, EINVAL (below its start). */

@@ -6,7 +6,7 @@
 #include "kernel/fs/userfs.h"
 #include "kernel/syscall/path.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 
 int32_t sys_mount(uint32_t handle, uint32_t path, NO_C)
 {

@@ -16,7 +16,7 @@
 #include "kernel/fs/path.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/syscall.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "mm/kmem.h"
 #include "mm/page.h"
 

@@ -14,7 +14,7 @@
 #include "kernel/task/sched_impl.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
-#include "kernel/task/grant.h"
+#include "kernel/task/io_map.h"
 #include "kernel/x86/ipi.h"
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/switch.h"
@@ -184,7 +184,7 @@ static inline void switch_to(struct task *self, struct task *next)
     }
     cpu->cpu_task = next;
     gdt_set_stack(cpu, next->task_stack_top);
-    grant_switch(self, next);
+    io_map_switch(self, next);
     if (next->task_cr3 != self->task_cr3)
         write_cr3(next->task_cr3);
     switch_stack(&self->task_esp, next->task_esp);

@@ -14,7 +14,6 @@
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
-#include "kernel/task/session.h"
 #include "kernel/x86/ipi.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/panic.h"
@@ -40,6 +39,8 @@ static uint32_t pid_end; /* all pids given so far are lower */
 uint32_t pid_limit;
 uint32_t pid_last;
 static struct task *reaper; /* the parent of tasks without another */
+
+static void (*discard_hook)(struct session *s);
 
 /* ---- the two caches ----------------------------------------------------- */
 
@@ -114,9 +115,15 @@ struct task *task_prepare(const char *name, void (*entry)(void *), void *arg,
     return t;
 }
 
+void task_set_discard_hook(void (*fn)(struct session *s))
+{
+    discard_hook = fn;
+}
+
 void task_discard(struct task *t)
 {
-    session_leave(t->task_session);
+    if (t->task_session != NULL)
+        discard_hook(t->task_session);
     kmem_cache_free(kstack_cache, t->task_kstack);
     kmem_cache_free(task_cache, t);
 }
@@ -445,7 +452,6 @@ static void copy_stat(const struct task *t, struct task_stat *out)
         .stat_pid = t->task_pid,
         .stat_parent = t->task_parent == NULL ? 0 : t->task_parent->task_pid,
         .stat_group = t->task_group,
-        .stat_session = session_number(t->task_session),
         .stat_state = t->task_state,
         .stat_priority = t->task_priority,
         .stat_user = t->task_space != NULL,

@@ -24,14 +24,15 @@
 #include "kernel/x86/spinlock.h"
 #include "kernel/x86/trap.h"
 
-struct grant;        /* kernel/task/grant.h */
-struct handle_table; /* kernel/task/handle.h */
-struct inode;        /* kernel/fs */
-struct mutex;        /* kernel/task/sync.h */
-struct ipc_buffer;   /* kernel/abi/ipc.h */
-struct port;         /* kernel/ipc */
-struct session;      /* kernel/task/session.h */
-struct space;        /* kernel/vm */
+struct grant;           /* kernel/object/grant.h */
+struct handle_table;    /* kernel/object/handle.h */
+struct inode;           /* kernel/fs */
+struct manifest_server; /* kernel/lib/manifest.h */
+struct mutex;           /* kernel/task/sync.h */
+struct ipc_buffer;      /* kernel/abi/ipc.h */
+struct port;            /* kernel/ipc */
+struct session;         /* kernel/object/session.h */
+struct space;           /* kernel/vm */
 
 #define TASK_NAME_MAX 15
 #define TASK_SLICE    5     /* ticks of 10 ms */
@@ -121,8 +122,9 @@ struct task {
     bool task_privileged;     /* may take a grant or replace the name server */
     uint32_t task_deadline;   /* of its waits for programs, low half of
                                  timer_ms(); 0: none (wait_budget_begin) */
-    struct grant *task_grant; /* taken (kernel/task/grant.h), or NULL */
-    const struct grant *task_ports; /* the same if it has ports in force */
+    struct grant *task_grant; /* taken (kernel/object/grant.h), or NULL */
+    const struct manifest_server *task_ports; /* of devices, that it may use
+                                                 (kernel/task/io_map.h) */
     struct task_ipc task_ipc;
 #ifdef CONFIG_DEBUG
     struct mutex *task_mutex; /* the innermost mutex that it holds */
@@ -186,6 +188,10 @@ pid_t task_start(struct task *t);
 void sched_begin(void); /* must be called first in `entry` */
 void task_discard(struct task *t);
 
+/* `fn` gets the session of each task that is freed, if it has one; it may not
+ * sleep. Boot only. */
+void task_set_discard_hook(void (*fn)(struct session *s));
+
 /* For exec: names the task, in printable characters. */
 void task_set_name(struct task *t, const char *name);
 
@@ -232,7 +238,6 @@ void task_each(bool (*fn)(struct task *t, void *arg), void *arg);
 /* A snapshot of one task, for `ps`. */
 struct task_stat {
     pid_t stat_pid, stat_parent, stat_group;
-    uint32_t stat_session; /* number; 0: none */
     uint8_t stat_state, stat_priority;
     bool stat_user;    /* has an address space */
     bool stat_program; /* also when it has ended */

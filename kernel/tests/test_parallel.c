@@ -10,7 +10,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug.h"

@@ -4,7 +4,7 @@
  */
 #include "kernel/vm/commit.h"
 #include "kernel/abi/errno.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/vm/frame.h"
 #include "mm/buddy.h"
 

@@ -19,7 +19,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "kernel/task/cache.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/task/task.h"
 #include "mm/kmem.h"
 

@@ -57,8 +57,9 @@ PRODUCT = ("boot", "kernel", "mm", "drivers")
 # own files and those of the floors below it, written here above it. Below LESS
 # are floors that may include less than that.
 FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/inspect",
-          "mm/debug", "drivers", "kernel/task", "kernel/vm", "kernel/ipc",
-          "kernel/fs", "kernel/syscall", "kernel/shell", "kernel", "boot")
+          "mm/debug", "drivers", "kernel/task", "kernel/object", "kernel/vm",
+          "kernel/ipc", "kernel/fs", "kernel/syscall", "kernel/shell", "kernel",
+          "boot")
 LESS = {
     "mm": ("kernel/lib",),
     "mm/inspect": ("kernel/lib", "mm"),

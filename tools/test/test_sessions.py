@@ -1,7 +1,7 @@
 """A program takes all that its session may have of a resource. The kernel shell
 and programs outside every session go on, other sessions too unless all memory
 is taken; the end of the session gives all back."""
-# Tests: kernel/task/session.c, user/tests/bomb.c
+# Tests: kernel/object/session.c, user/tests/bomb.c
 
 import json
 import re

@@ -4,7 +4,7 @@
  * Tests: kernel/fs/ramfs.c, kernel/fs/ramfs_file.c
  */
 #include "kernel/fs/tests/fs_test.h"
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 
 #define VECTOR_SLOTS 1024u /* of a page of pointers */
 

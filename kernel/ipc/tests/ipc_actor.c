@@ -1,5 +1,6 @@
 #include "kernel/ipc/tests/ipc_actor.h"
 #include "kernel/lib/string.h"
+#include "kernel/task/io_map.h"
 #include "kernel/vm/commit.h"
 #include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
@@ -250,13 +251,13 @@ void actor_run_elsewhere(const struct actor *a, void (*fn)(void))
 
 void actor_end_grant(struct grant *g)
 {
-    static const struct grant no_ports;
+    static const struct manifest_server no_ports;
     static const struct task other = {.task_ports = &no_ports};
 
     spin_lock(&sched_lock);
     list_remove(&g->grant_link);
-    grant_switch_ports(&other); /* so the map of ports is not that of g */
-    grant_switch_ports(task_self());
+    io_map_load(&other); /* so the map of ports is not that of g */
+    io_map_load(task_self());
     spin_unlock(&sched_lock);
     kmem_cache_free(kmem_cache_find("grant"), g);
 }

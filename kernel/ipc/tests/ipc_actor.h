@@ -14,8 +14,8 @@
 
 #include "kernel/ipc/port.h"
 #include "tools/workshop/ktest/ktest.h"
-#include "kernel/task/grant.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/grant.h"
+#include "kernel/object/handle.h"
 #include "kernel/syscall/syscall.h"
 #include "kernel/task/sync.h"
 

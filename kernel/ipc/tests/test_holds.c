@@ -13,7 +13,7 @@
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/symbol.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/sync.h"
 #include "kernel/x86/lockstat.h"

@@ -5,7 +5,7 @@
  * Tests: kernel/ipc/transfer.c
  */
 #include "drivers/pit.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/ipc/tests/ipc_actor.h"
 #include "mm/kmem.h"
 

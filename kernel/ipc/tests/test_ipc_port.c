@@ -7,7 +7,7 @@
 #include "drivers/pic.h"
 #include "kernel/fs/inode.h"
 #include "kernel/fs/path.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/ipc/tests/ipc_cast.h"
 #include "kernel/x86/trap.h"
 #include "kernel/x86/io.h"

@@ -5,7 +5,7 @@
  * Tests: kernel/vm/space.c, kernel/vm/space_verify.c, kernel/vm/frame.c
  */
 #include "kernel/lib/string.h"
-#include "kernel/task/tests/grant_test.h"
+#include "kernel/object/tests/grant_test.h"
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
 #include "kernel/vm/space_impl.h"

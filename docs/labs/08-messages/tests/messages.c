@@ -11,7 +11,7 @@
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/syscall/process.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/x86/io.h"
 
 #define STEP_MS 10

@@ -12,6 +12,7 @@
 #include "drivers/vga.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
+#include "kernel/object/session.h"
 #include "kernel/vm/user.h"
 #include "kernel/x86/panic.h"
 #include "kernel/fs/tty.h"
@@ -138,6 +139,11 @@ struct task *task_find(pid_t pid)
 {
     return pid == DEVICES_CHILD && !devices_child_ended() ? fibers_task(0)
                                                           : NULL;
+}
+
+uint32_t session_of(pid_t pid UNUSED)
+{
+    return 0;
 }
 
 pid_t task_wait(pid_t pid, int *status, int flags UNUSED)

@@ -1,15 +1,18 @@
 /*
- * Grants (kernel/task/grant.c): taking them, when they are in force, the map of
- * ports, sealed programs, grant_take, the manifest; and whether `verify` finds
- * damage. Memory granted is tested in test_grant_memory.c.
+ * Grants: taking them, when they are in force, the map of ports, sealed
+ * programs, grant_take, the manifest; and whether `verify` finds damage. Memory
+ * granted is tested in test_grant_memory.c.
+ *
+ * Tests: kernel/object/grant.c, kernel/task/io_map.c
  */
 #include "kernel/fs/file.h"
 #include "kernel/fs/directory.h"
 #include "kernel/fs/path.h"
 #include "kernel/lib/string.h"
+#include "kernel/object/tests/grant_test.h"
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
-#include "kernel/task/tests/grant_test.h"
+#include "kernel/x86/gdt.h"
 #include "tools/workshop/stress/fail.h"
 
 #define OUTER 0x100u /* a port that is not granted */
@@ -515,16 +518,16 @@ KTEST(grant, verify_sees_broken_grants)
     t->task_grant = h;
     expect_unsound("does not refer to it");
     t->task_grant = g;
-    t->task_ports = h;
+    t->task_ports = &h->grant_server;
     expect_unsound("no grant for");
-    t->task_ports = g;
+    t->task_ports = &g->grant_server;
     g->grant_in_force = false;
     expect_unsound("no grant for");
     g->grant_in_force = true;
     g->grant_program = NULL;
     expect_unsound("without a program");
     g->grant_program = path_root();
-    c.actor_task->task_ports = g;
+    c.actor_task->task_ports = &g->grant_server;
     expect_unsound("no grant for");
     c.actor_task->task_ports = NULL;
     take_back(&s, g);

@@ -10,7 +10,7 @@
  * other code may then find the handle.
  */
 #include "kernel/task/cache.h"
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/types.h"
 #include "kernel/lib/string.h"

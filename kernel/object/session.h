@@ -106,6 +106,10 @@ int session_end(uint32_t number);
 
 /* ---- snapshots ---------------------------------------------------------- */
 
+/* The number of the session of the task `pid`; 0: it is outside, or there is no
+ * such task. */
+uint32_t session_of(pid_t pid);
+
 struct session_stat {
     uint32_t stat_number;
     uint32_t stat_used[SESSION_RESOURCES];

@@ -1,16 +1,16 @@
 /*
- * Grants: taken, in force, dropped; and the processor's map of ports.
+ * Grants: taken, in force, dropped.
  */
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/cache.h"
+#include "kernel/task/io_map.h"
 
 static struct kmem_cache *grant_cache;
 
 /* Guarded by sched_lock. */
 static struct list grants = LIST_INIT(grants);
-static const struct grant *mapped; /* the grant whose ports the map allows */
 
 void grant_init(void)
 {
@@ -34,15 +34,6 @@ struct grant *grant_create(const struct manifest_server *rights,
     list_insert_before(&grants, &g->grant_link);
     spin_unlock(&sched_lock);
     return g;
-}
-
-static void set_ports(const struct grant *g, bool allow)
-{
-    const struct manifest_server *s = &g->grant_server;
-
-    for (unsigned i = 0; i < s->server_ports; i++)
-        gdt_ports_allow(s->server_port[i].range_first,
-                        s->server_port[i].range_last, allow);
 }
 
 struct grant *grant_find(const char *name)
@@ -83,10 +74,10 @@ int grant_take(struct grant *g, struct task *t)
 /* The map is the first processor's, so tasks with ports run there. */
 static void set_task_ports(struct task *t, const struct grant *g)
 {
-    t->task_ports = g;
+    t->task_ports = g != NULL ? &g->grant_server : NULL;
     sched_move(t, g != NULL ? 1 : TASK_ANYWHERE);
     if (t == task_self())
-        grant_switch_ports(t);
+        io_map_load(t);
 }
 
 /* A driver with interrupt lines runs before other programs. Otherwise it would
@@ -177,24 +168,6 @@ uint32_t grant_dma_pages(void)
     return g == NULL ? 0 : g->grant_server.server_dma;
 }
 
-/* ---- the ports ---------------------------------------------------------- */
-
-void grant_switch_ports(const struct task *next)
-{
-    const struct grant *g = next->task_ports;
-
-    spin_assert_held(&sched_lock);
-    if (CPU_SEVERAL && cpu_self() != &cpu_boot)
-        return; /* a task that gets ports here is about to move */
-    if (g != NULL && g != mapped) {
-        if (mapped != NULL)
-            set_ports(mapped, false);
-        set_ports(g, true);
-        mapped = g;
-    }
-    gdt_ports_on(g != NULL);
-}
-
 /* ---- snapshots ---------------------------------------------------------- */
 
 bool grant_stat(size_t n, struct grant_stat *out)
@@ -259,40 +232,13 @@ static const char *check_grant(const struct grant *g)
 static const char *grant_check_task(const struct task *t)
 {
     const struct grant *g = t->task_grant;
-    const struct grant *ports = t->task_ports;
+    const struct manifest_server *ports = t->task_ports;
 
     if (g != NULL && (!is_grant(g) || g->grant_task != t))
         return "a task has a grant that is not its own";
-    if (ports != NULL && (ports != g || !g->grant_in_force))
+    if (ports != NULL &&
+        (g == NULL || ports != &g->grant_server || !g->grant_in_force))
         return "a task may use ports that it has no grant for";
-    return NULL;
-}
-
-/* Whether the map allows the ports of a grant; counts them. */
-static bool allows_all(const struct grant *g, size_t *ports)
-{
-    const struct manifest_server *s = &g->grant_server;
-
-    for (unsigned i = 0; i < s->server_ports; i++)
-        for (uint32_t port = s->server_port[i].range_first;
-             port <= s->server_port[i].range_last; port++, ++*ports)
-            if (!gdt_port_allowed(port))
-                return false;
-    return true;
-}
-
-/* Whether the map allows exactly the ports of the grant of the task that runs
- * on the first processor. */
-static const char *check_map(void)
-{
-    const struct grant *g = cpu_boot.cpu_task->task_ports;
-    size_t ports = 0;
-
-    if (gdt_ports_are_on() != (g != NULL) || (g != NULL && g != mapped))
-        return "the map of ports is not that of the task that runs";
-    if ((mapped != NULL && !allows_all(mapped, &ports)) ||
-        gdt_ports_allowed() != ports)
-        return "the map allows other ports than the grant";
     return NULL;
 }
 
@@ -324,7 +270,7 @@ static void check_grants(struct finding *f)
             return;
     }
     f->finding_name = "the processor";
-    f->finding_wrong = check_map();
+    f->finding_wrong = io_map_check();
 }
 
 const char *grant_verify(const char **where)

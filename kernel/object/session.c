@@ -5,7 +5,7 @@
  *                       ^             ^ task_session, commit_session
  *                       └── task      └── task, space
  */
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -57,6 +57,7 @@ void session_init(size_t pages)
 
     session_cache =
         cache_create("session", sizeof(struct session), 0, NULL, NULL);
+    task_set_discard_hook(session_leave);
     session_reserve = n / RESERVE_SHARE;
     session_limit[SESSION_TASKS] = MAX(n / TASKS_SHARE, TASKS_LEAST);
     session_limit[SESSION_PAGES] = n - n / 16;
@@ -128,7 +129,7 @@ static unsigned kill_all(uint32_t number)
     unsigned n = 0;
 
     while (task_stats(st.stat_pid, &st, 1) == 1) {
-        if (st.stat_session != number || st.stat_state == TASK_ZOMBIE)
+        if (session_of(st.stat_pid) != number || st.stat_state == TASK_ZOMBIE)
             continue;
         task_kill(NULL, st.stat_pid, SIGKILL);
         n++;
@@ -153,6 +154,18 @@ int session_end(uint32_t number)
 }
 
 /* ---- snapshots ---------------------------------------------------------- */
+
+uint32_t session_of(pid_t pid)
+{
+    const struct task *t;
+    uint32_t number;
+
+    spin_lock(&sched_lock);
+    t = task_find(pid);
+    number = t == NULL ? 0 : session_number(t->task_session);
+    spin_unlock(&sched_lock);
+    return number;
+}
 
 bool session_stat(uint32_t after, struct session_stat *out)
 {

@@ -11,15 +11,12 @@
  *      └── exec of another, exit ────────────────────────────────┘
  *
  * A system call that asks for an interrupt line, memory range or DMA page looks
- * in the grant. The processor checks ports itself, in the I/O permission map
- * after the task state segment. The map holds the ports of one grant and
- * changes only when a task with another grant's ports runs.
+ * in the grant. The processor checks ports itself (kernel/task/io_map.h).
  */
 #pragma once
 
 #include "kernel/lib/manifest.h"
 #include "kernel/task/task.h"
-#include "kernel/x86/gdt.h"
 
 struct grant {
     struct list grant_link; /* in the list of all grants, in the manifest's
@@ -74,19 +71,6 @@ bool grant_has_memory(paddr_t first, uint32_t bytes);
 
 /* DMA pages that the caller may have at once. */
 uint32_t grant_dma_pages(void);
-
-/* ---- ports -------------------------------------------------------------- */
-
-/* Loads the port map for `next`. Caller holds sched_lock. */
-void grant_switch_ports(const struct task *next);
-
-/* Called at each switch: one test if neither task has ports. */
-static inline void grant_switch(const struct task *self,
-                                const struct task *next)
-{
-    if (unlikely((uintptr_t)self->task_ports | (uintptr_t)next->task_ports))
-        grant_switch_ports(next);
-}
 
 /* ---- snapshots ---------------------------------------------------------- */
 

@@ -7,7 +7,7 @@
 
 #include "kernel/fs/inode.h"
 #include "kernel/fs/path.h"
-#include "kernel/task/grant.h"
+#include "kernel/object/grant.h"
 #include "kernel/ipc/tests/ipc_cast.h"
 
 #define HOLE    0xe0000u /* a page where no machine has RAM to manage */

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "kernel/task/object.h"
+#include "kernel/object/object.h"
 
 #define HANDLE_CLOEXEC 1u /* closed by exec */
 #define HANDLE_RECEIVE 2u /* of a port: the task may receive on it */

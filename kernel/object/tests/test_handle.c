@@ -1,8 +1,8 @@
 /*
- * Handle tables (kernel/task/handle.c), with objects that count what happens
+ * Handle tables (kernel/object/handle.c), with objects that count what happens
  * to them.
  */
-#include "kernel/task/handle.h"
+#include "kernel/object/handle.h"
 #include "kernel/abi/errno.h"
 #include "kernel/abi/types.h"
 #include "tools/workshop/ktest/ktest.h"

@@ -1,9 +1,9 @@
 /*
  * Sessions: numbers, quotas, their tasks, and whether `verify` finds damage.
  *
- * Tests: kernel/task/session.c
+ * Tests: kernel/object/session.c
  */
-#include "kernel/task/session.h"
+#include "kernel/object/session.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
