@@ -2,8 +2,8 @@
  * Shared by the commands that show the users of memory: callers, stacks, ages,
  * and buffers summed by the stack that allocated them.
  *
- *     cmd_debug.c   debug                cmd_log.c     log
- *     cmd_users.c   users leaks          cmd_kmem_walk.c  walk -j
+ *     cmd_debug.c     debug              cmd_log.c        log
+ *     cmd_kmausers.c  kmausers leaks     cmd_kmem_walk.c  walk -j
  */
 #pragma once
 

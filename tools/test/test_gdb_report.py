@@ -75,7 +75,7 @@ ALL = [*REPORTS, "about", "cache -c box", "cpus", "debug", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
        "slabs $obj", "mounts", "pages -r", "paper", "pipes", "reap -n",
-       "servers", "sessions", "slabs -v", "uptime", "users",
+       "servers", "sessions", "slabs -v", "uptime", "kmausers",
        "walk alloc", "whatis -r $obj", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]
 

@@ -27,7 +27,7 @@ LINES = {
     "debug": ["debug", "debug +FPZU pipe", "debug", "debug -T pipe"],
     "log": ["log", "log -S -n 3"],
     "history": ["history"],
-    "users": ["users", "users inode", "users -m 1"],
+    "kmausers": ["kmausers", "kmausers inode", "kmausers -m 1"],
     "leaks": ["leaks", "leaks -r"],
     "whatis": ["whatis kmem_cache_alloc", "whatis kmain+0x4",
                "whatis 0", "whatis -r page_array"],

@@ -25,7 +25,7 @@ def diff(a, b):
 
 
 def new_callers(groups, ms):
-    """The rows of `users -j` all of whose objects are younger than `ms`.
+    """The rows of `kmausers -j` all of whose objects are younger than `ms`.
     Nothing if no cache is audited."""
     audited = [g for g in groups if g["stack"]]
     new = [g for g in audited if g["oldest_us"] < ms * 1000]

@@ -81,11 +81,11 @@ static void look(const void *obj)
         "walk bufctl test_broken",
         "walk slab test_broken",
         "cache test_broken",
-        "users test_broken",
+        "kmausers test_broken",
         "cache -c test_broken",
         "kmastat test_broken",
         "leaks",
-        "users -m 1",
+        "kmausers -m 1",
     };
     char line[40];
 
@@ -254,7 +254,7 @@ KTEST(shell_broken, looking_survives_wild_values)
         KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
         bdp->bufctl_alloc.trans_depth = 0x7fffffff;
     }
-    says("users test_broken", " 2 ");
+    says("kmausers test_broken", " 2 ");
     bdp->bufctl_state = 0x10000077;
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
     says(line, ", in use");

@@ -1,11 +1,12 @@
 /*
- * users: live memory summed by the stack that allocated it. old: buffers that
- * have been live for long, the paper's way to find leaks (section 6.7). leaks:
- * buffers that nothing points to.
+ * kmausers: allocated memory by the stack of callers that allocated it, as
+ * mdb's command of that name; with -m what has been allocated for long, the
+ * paper's way to find leaks (section 6.7). leaks: objects that nothing points
+ * to.
  *
- * All three group buffers of the same cache, size and stack, in a table
- * of fixed size: a command allocates nothing. Buffers of caches that are not in
- * mode U have no stack and make one group per cache and size.
+ * Both group the objects of one cache, size and stack, in a table of fixed
+ * size: a command allocates nothing. Objects of caches that are not in mode U
+ * have no stack and make one group per cache and size.
  */
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
@@ -182,7 +183,7 @@ static void print_left_out(void)
                 groups.left_out, plural(groups.left_out), GROUPS);
 }
 
-/* ---- users -------------------------------------------------------------- */
+/* ---- kmausers ----------------------------------------------------------- */
 
 /* "1,4" or "1,4,7,9…" in `text`. */
 static void tasks_text(const struct group *g, char *text, size_t size)
@@ -256,7 +257,7 @@ static void print_users(const char *name)
                 groups.unaudited, plural(groups.unaudited));
 }
 
-static int cmd_users(char **argv)
+static int cmd_kmausers(char **argv)
 {
     struct heap_place at = {0};
     uint32_t seconds = 0;
@@ -278,7 +279,7 @@ static int cmd_users(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(users, cmd_users, SHELL_REPORT);
+SHELL_COMMAND(kmausers, cmd_kmausers, SHELL_REPORT);
 
 /* ---- leaks -------------------------------------------------------------- */
 
