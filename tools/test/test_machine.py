@@ -251,10 +251,10 @@ def test_the_shell_after_a_panic_halts_while_it_waits(boot, workshop, line):
 
 def test_a_panic_ends_the_machine_where_an_option_says_so(kernel):
     """So does a machine that cannot start."""
-    run = qemu.run(kernel, "panic; poweroff", append="panic=exit", budget=None)
+    run = qemu.run(kernel, "panic; poweroff", append="panic=exit")
     assert run.status == PANIC_STATUS and "panic" in run.named
     assert "slate!>" not in run.text
-    run = qemu.run(kernel, "panic", append="panic=exit", memory=2, budget=None)
+    run = qemu.run(kernel, "panic", append="panic=exit mem=2")
     assert run.status == PANIC_STATUS and "halt" in run.named, run.explain()
     run = qemu.run(kernel, "poweroff", append="panic=nothing")
     assert "option panic=: nothing is not a value" in run.text
