@@ -151,6 +151,13 @@ IN_THE_KERNEL = {
                   "hang"),
     "panic": (body('panic("no");', '#include "kernel/x86/panic.h"'),
               "panic"),
+    "must-panic": (body('lab_must_panic();\n    panic("");',
+                        '#include "tools/workshop/labs/lab.h"\n'
+                        '#include "kernel/x86/panic.h"'), "panic"),
+    "excuse": (body("ktest_excuse(yes);\n    n++;",
+                    '#include "tools/workshop/ktest/failures.h"\n'
+                    "static bool yes(void)\n{\n    return true;\n}\n"),
+               "fail"),
     "triple": (body("cpu_triple_fault();", CPU), "triple fault"),
     "leak": (body("kmem_alloc(100, KM_SLEEP);", '#include "mm/kmem.h"'),
              "leak"),

@@ -93,16 +93,39 @@ def test_halt(kernel):
     assert result.ended
 
 
-def test_wanted_panic(kernel):
-    result = grade(kernel, "0.panics_as_wanted")
-    assert verdict(result) == [("0.panics_as_wanted", "pass", 0)]
-    assert "panic, as required: what this test wants" in result.text
-    result = grade(kernel, "0.panics_otherwise")
-    assert not verdict(result)
-    assert result.named["panic"][0]["text"] == "something else"
-    assert 'must panic: "... wants ..."' in result.text
+def test_a_panic_that_is_required(kernel):
+    result = grade(kernel, "0.panics_as_required")
+    assert verdict(result) == [("0.panics_as_required", "pass", 0)]
+    assert "panic, as required: what this test requires" in result.text
     result = grade(kernel, "0.panics_too_late")
     assert verdict(result) == [("0.panics_too_late", "fail", 0)]
+    result = grade(kernel, "0.does_not_panic")
+    assert verdict(result) == [("0.does_not_panic", "fail", 0)]
+    assert [e["text"] for e in result.named["expectation"]] == \
+        ['there was no panic with "requires"']
+
+
+@pytest.mark.parametrize("test, text", (
+    ("panics_otherwise", "something else"),
+    ("panics_too_early", "what this test requires"),
+    ("panics_of_itself",
+     "lab_must_panic is for a test that says which panic ends it")))
+def test_no_other_panic_passes(kernel, test, text):
+    result = grade(kernel, f"0.{test}")
+    assert not verdict(result)
+    assert result.named["panic"][0]["text"] == text
+    assert "panic, as required" not in result.text
+
+
+@pytest.mark.parametrize("test, why", (
+    ("skips", "another machine"),
+    ("excuses_itself", "no memory: this is excused"),
+    ("skips_and_panics", "it is too hard")))
+def test_a_skipped_test_has_not_passed(kernel, test, why):
+    result = grade(kernel, f"0.{test}")
+    assert verdict(result) == [(f"0.{test}", "fail", 0)]
+    assert [e["text"] for e in result.named["expectation"]] == \
+        [f"the test was skipped: {why}"]
 
 
 def test_missing(kernel):

@@ -167,8 +167,9 @@ def kernel_tests():
     """{lab: names} of the labs' tests in the kernel."""
     found = {}
     for path in (ROOT / "docs/labs").glob("*/tests/*.c"):
-        for number, name in re.findall(r"(?m)^LAB_TEST\((\d+), (\w+),",
-                                       path.read_text(encoding="utf-8")):
+        for number, name in re.findall(
+                r"(?m)^LAB_TEST(?:_PANICS)?\((\d+), (\w+),",
+                path.read_text(encoding="utf-8")):
             found.setdefault(int(number), set()).add(f"{number}.{name}")
     return found
 

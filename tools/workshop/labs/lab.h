@@ -31,16 +31,24 @@ struct lab_test {
     const char *lab_name; /* "2.split" */
     enum lab_stage lab_stage;
     void (*lab_run)(void);
+    const char *lab_panics; /* part of the text of the panic that ends it, or
+                               NULL */
 };
 
 extern const struct lab_test __start_lab_tests[];
 extern const struct lab_test __stop_lab_tests[];
 
-#define LAB_TEST(lab, name, stage)                                             \
+#define LAB_TEST(lab, name, stage) LAB_TEST_PANICS(lab, name, stage, NULL)
+
+/* A test that the tested code must end, with a panic whose text contains
+ * `part`, after the test has called lab_must_panic(). It has passed if no
+ * expectation failed before; no leaks are looked for. One that returns has
+ * failed. */
+#define LAB_TEST_PANICS(lab, name, stage, part)                                \
     static void lab_##lab##_##name(void);                                      \
     static const struct lab_test lab_entry_##lab##_##name __attribute__((      \
         used, section("lab_tests"), aligned(sizeof(void *)))) = {              \
-        #lab "." #name, stage, lab_##lab##_##name};                            \
+        #lab "." #name, stage, lab_##lab##_##name, part};                      \
     static void lab_##lab##_##name(void)
 
 /* ---- for tests ---------------------------------------------------------- */
@@ -58,10 +66,8 @@ void lab_held(const char *what, size_t now, size_t before);
  * from here; 2 until a test says otherwise, at most 30. */
 void lab_seconds(unsigned seconds);
 
-/* The code that follows must panic with a text that contains `part`. That ends
- * the test, which has passed if no expectation failed before. A test that does
- * not panic must fail itself. No leaks are looked for. */
-void lab_expect_panic(const char *part);
+/* The code that follows must panic: in a LAB_TEST_PANICS, while it runs. */
+void lab_must_panic(void);
 
 /* ---- for the command `lab` ---------------------------------------------- */
 

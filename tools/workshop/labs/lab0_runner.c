@@ -4,6 +4,7 @@
  */
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
+#include "tools/workshop/ktest/failures.h"
 #include "tools/workshop/labs/lab.h"
 #include "tools/workshop/labs/missing.h"
 #include "kernel/x86/cpu.h"
@@ -108,23 +109,65 @@ LAB_TEST(0, panics, LAB_UP)
     panic("this test panics");
 }
 
-LAB_TEST(0, panics_as_wanted, LAB_UP)
+LAB_TEST_PANICS(0, panics_as_required, LAB_UP, "requires")
 {
-    lab_expect_panic("wants");
-    panic("what this test wants");
+    lab_must_panic();
+    panic("what this test requires");
 }
 
-LAB_TEST(0, panics_otherwise, LAB_UP)
+LAB_TEST_PANICS(0, panics_otherwise, LAB_UP, "requires")
 {
-    lab_expect_panic("wants");
+    lab_must_panic();
     panic("something else");
 }
 
-LAB_TEST(0, panics_too_late, LAB_UP)
+LAB_TEST_PANICS(0, panics_too_early, LAB_UP, "requires")
+{
+    panic("what this test requires");
+}
+
+LAB_TEST_PANICS(0, panics_too_late, LAB_UP, "requires")
 {
     KT_FAIL("this goes wrong first");
-    lab_expect_panic("wants");
-    panic("what this test wants");
+    lab_must_panic();
+    panic("what this test requires");
+}
+
+LAB_TEST_PANICS(0, does_not_panic, LAB_UP, "requires")
+{
+    lab_must_panic();
+}
+
+/* Nothing that its code does makes it a test that must panic. */
+LAB_TEST(0, panics_of_itself, LAB_UP)
+{
+    lab_must_panic();
+    panic("what this test requires");
+}
+
+/* ---- skipped ------------------------------------------------------------ */
+
+LAB_TEST(0, skips, LAB_UP)
+{
+    KT_NEEDS_THAT(false, "another machine");
+}
+
+static bool always(void)
+{
+    return true;
+}
+
+LAB_TEST(0, excuses_itself, LAB_UP)
+{
+    ktest_excuse(always);
+    KT_FAIL("this is excused");
+}
+
+LAB_TEST_PANICS(0, skips_and_panics, LAB_UP, "requires")
+{
+    ktest_skip("it is too hard");
+    lab_must_panic();
+    panic("what this test requires");
 }
 
 LAB_TEST(0, is_missing, LAB_PAGES)

@@ -37,8 +37,9 @@ static bool keyed; /* there is a key: the run is graded */
 static bool hangs;
 static bool up; /* there are tasks and commands */
 static unsigned leaks;
-static unsigned rows;      /* of the table of leaks */
-static const char *wanted; /* a part of the text of a panic */
+static unsigned rows;                  /* of the table of leaks */
+static const struct lab_test *running; /* its function, or NULL */
+static bool must_panic;
 
 /* ---- options ------------------------------------------------------------ */
 
@@ -174,13 +175,28 @@ static void print_leaks(const struct lab_test *t)
 
 /* ---- running ------------------------------------------------------------ */
 
+/* A test that expects nothing, because it was skipped, has not passed. */
+static void check_skipped(void)
+{
+    if (ktest_skipped()[0] == '\0')
+        return;
+    ktest_excuse(NULL);
+    KT_FAIL("the test was skipped: %s", ktest_skipped());
+}
+
 static bool run(const struct lab_test *t)
 {
     leaks = 0;
     rows = 0;
+    must_panic = false;
     if (has_heap(t))
         leak_note(t->lab_stage == LAB_UP);
+    running = t;
     ktest_run(t->lab_run, NULL);
+    running = NULL;
+    if (t->lab_panics != NULL)
+        KT_FAIL("there was no panic with \"%s\"", t->lab_panics);
+    check_skipped();
     print_leaks(t);
     kprintf("%s %s", t->lab_name, ktest_failures() == 0 ? "passes" : "fails");
     kprintf(leaks == 0 ? "\n" : ", and leaks\n");
@@ -251,10 +267,12 @@ static void show_waiters(void)
     shell_execute(ipc);
 }
 
-void lab_expect_panic(const char *part)
+void lab_must_panic(void)
 {
-    kprintf("the next call must panic: \"... %s ...\"\n", part);
-    wanted = part;
+    if (running == NULL || running->lab_panics == NULL)
+        panic("lab_must_panic is for a test that says which panic ends it");
+    kprintf("the next call must panic: \"... %s ...\"\n", running->lab_panics);
+    must_panic = true;
 }
 
 /* After a panic or halt: a graded run reports what it can, and ends. */
@@ -294,14 +312,17 @@ static void run_selected(void)
     end(run(selected));
 }
 
-/* A panic with the text that the test wants ends the test here. */
+/* The panic that the running test must end with, ends it here. */
 static void panics(const void *arg)
 {
     const char *text = arg;
 
-    if (selected == NULL || wanted == NULL || strstr(text, wanted) == NULL)
+    if (running == NULL || running != selected || !must_panic ||
+        strstr(text, running->lab_panics) == NULL)
         return;
+    running = NULL;
     kprintf("panic, as required: %s\n", text);
+    check_skipped();
     end(ktest_failures() == 0);
 }
 
