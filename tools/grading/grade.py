@@ -20,7 +20,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.grading import grading, labs, report, workshop
+from tools.grading import grading, labs, report, screen, workshop
 from tools.grading.grading import GradeError, Machine
 from tools.grading.labs import LabError
 from tools.run import sandbox
@@ -87,7 +87,8 @@ def answers_of(lab, sheet, own, pristine=None):
 def grade_here(options):
     """Grades this tree, with its own build."""
     lab, seed, version = which(ROOT, options)
-    errors = workshop.make(ROOT, options.patience)
+    errors = workshop.make(ROOT, options.patience) or \
+        screen.errors(ROOT, lab, options.patience)
     kernel = None if errors else ROOT / "build/slate-workshop.elf"
     grade = grading.Grade(lab, grading.run_tests(kernel, lab,
                                                  options.patience),
@@ -120,6 +121,14 @@ class Grader:
                              f"{built.errors}")
         return Machine(self.own.folder, built.kernel, seed, self.patience)
 
+    def build(self, lab):
+        """Builds what was put into the workshop; there is no kernel if it has
+        what no hand-in may have."""
+        built = self.shop.build()
+        refused = screen.errors(self.shop.folder, lab, self.patience,
+                                hide=self.shop.hide) if built.kernel else ""
+        return workshop.Built(errors=refused) if refused else built
+
     def grade(self, tree):
         tree = Path(tree)
         if not tree.is_dir():
@@ -129,7 +138,7 @@ class Grader:
         handed = workshop.collect(tree, lab.files)
         with self.shop.alone():
             self.shop.put({**plain, **handed.files}, seed)
-            built = self.shop.build()
+            built = self.build(lab)
             grade = grading.Grade(
                 lab, grading.run_tests(built.kernel, lab, self.patience),
                 built.errors, handed.problems, seed=seed, version=version)

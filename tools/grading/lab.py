@@ -44,7 +44,9 @@ What you hand in:
 
 {files}
 All else is taken from the original tree when your work is graded, so changes
-there help you to look at things and cost nothing.
+there help you to look at things and cost nothing. Your code is plain C that
+uses what the lab offers: {allowed} lists
+it, and `make grade` says what is not in the list.
 """
 
 # For labs whose places for code are marked; those that plant bugs have none.
@@ -106,7 +108,7 @@ def write_extras(root, lab, out, seed, solved):
         f'version = "{version(root)}"\n', encoding="utf-8")
     files = "".join(f"    {name}\n" for name in lab.files)
     text = START.format(number=lab.number, title=lab.title, page=lab.page,
-                        files=files)
+                        files=files, allowed=lab.folder / "allowed.toml")
     mark = f"Task {lab.number}."
     marked = [name for name in lab.files if not name.endswith(".toml")
               and mark in (out / name).read_text("utf-8")]

@@ -150,7 +150,8 @@ def _checked(table, kind, place):
     return table
 
 
-def _parse(path):
+def parse(path):
+    """A TOML file as data."""
     try:
         return tomllib.loads(path.read_text("utf-8-sig"))
     except FileNotFoundError as e:
@@ -162,7 +163,7 @@ def _parse(path):
 def read(root, folder):
     """The lab in a folder of the tree, checked by itself."""
     path = Path(folder) / "lab.toml"
-    data = _parse(Path(root) / path)
+    data = parse(Path(root) / path)
     lists = {name: data.pop(name, []) for name in TABLES}
     lab = Lab(folder=Path(folder), **_checked(data, "lab", path))
     for name, kind in TABLES.items():

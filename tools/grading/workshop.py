@@ -148,7 +148,7 @@ def _first_errors(text):
     return "\n".join(lines[j] for j in keep if j < len(lines))
 
 
-def make(tree, seconds, target="workshop", options=(), hide=None):
+def make(tree, seconds, targets=("workshop",), options=(), hide=None):
     """Runs make under limits; returns its errors, or None if all went well.
     With `hide`, a list of folders, it runs in a sandbox where they are empty
     and only `tree` can be written."""
@@ -159,7 +159,7 @@ def make(tree, seconds, target="workshop", options=(), hide=None):
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
     argv = sandbox.wrap(["make", "--no-print-directory", "-k",
-                         f"-j{os.cpu_count()}", target, *options],
+                         f"-j{os.cpu_count()}", *targets, *options],
                         seconds, MEMORY, FILE,
                         write=[] if hide is None else [tree],
                         read=[Path(h) / ".venv" for h in hide or ()],

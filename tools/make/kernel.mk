@@ -160,6 +160,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -MMD -MP -c $< -o $@ \
 	    $(OWN_SECTION)
 
+# For tools/grading/screen.py.
+$(BUILD)/%.i: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -E $< -o $@
+
 $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)

@@ -60,6 +60,10 @@ $(USER)/%.o: %.c $(USER)/flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(USER_CFLAGS) $(OWN_FLAGS) -MMD -MP -c $< -o $@
 
+$(USER)/%.i: %.c $(USER)/flags
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) $(OWN_FLAGS) -E $< -o $@
+
 $(USER)/%.asm.o: %.asm $(USER)/flags
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)

@@ -108,6 +108,13 @@ hint = "add"
 +    return n;
 """,
     SHEET: 'sum = ""\n',
+    # More than a lab would allow: these submissions try what is behind that.
+    f"{FOLDER}/allowed.toml": """\
+uses = ["cpu_triple_fault", "debugcon_line", "kmem_alloc", "ktest_excuse",
+        "lab_must_panic", "power_off"]
+defines = ["lab0_double", "lab0_half"]
+instructions = ["cli", "hlt", "in", "out"]
+""",
     f"{FOLDER}/answers.py": """\
 def check(answers, machine):
     assert machine.kernel.is_file()
@@ -190,6 +197,9 @@ IN_THE_KERNEL = {
 # {name: text that does not compile}; only the answer is left.
 NOT_BUILT = {
     "syntax": body("return 2 *;"),
+    "judge": body("ktest_fail(__FILE__, 1, \"no\");",
+                  "void ktest_fail(const char *, int, const char *, ...);"),
+    "assembler": body('__asm__("nop");'),
     "undefined": body("nowhere();", "void nowhere(void);"),
     "include-zero": '#include "/dev/zero"\n',
     "include-itself": "#include __FILE__\n#include __FILE__\n",
@@ -204,7 +214,8 @@ if not sandbox.problem():
         f'#include "{BUILD}/grade-test/tree/{WORK}"\n'
 
 
-FEW = {"right", "wrong", "panic", "leak", "unsigned", "syntax", "missing",
+FEW = {"right", "wrong", "panic", "leak", "unsigned", "assembler",
+       "syntax", "missing",
        "wrong-answer"}
 ENDLESS = {"no-watchdog", *NOT_BUILT}  # but for FEW
 
@@ -385,7 +396,9 @@ def test_a_failed_build_leaves_the_points_of_answers(graded, name):
 
 @pytest.mark.parametrize("name, said", tiers(
     [("syntax", "work.c:5:")],
-    [("undefined", "undefined reference to"),
+    [("judge", "work.c: error: uses ktest_fail, which the lab does not offer"),
+     ("assembler", 'work.c:5: error: asm("nop") is not for hand-ins'),
+     ("undefined", "undefined reference to"),
      ("include-zero", "out of memory"),
      *([] if sandbox.problem() else
        [("include-solution", "No such file or directory")])]))

@@ -19,7 +19,7 @@ import pytest
 from conftest import BUILD, ROOT, long, product, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
-from tools.grading import labs, workshop
+from tools.grading import labs, screen, workshop
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
@@ -91,7 +91,8 @@ class Bench:
                 path.write_text(text, encoding="utf-8")
         strict = "-Werror" in product("flags", "kernel").read_text("utf-8")
         errors = workshop.make(self.tree, PATIENCE,
-                               options=["WERROR=1"] if strict else [])
+                               options=["WERROR=1"] if strict else []) or \
+            screen.errors(self.tree, self.lab, PATIENCE)
         kernel = None if errors else self.tree / "build/slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
 
