@@ -205,7 +205,7 @@ def grade_many(trees, options, out):
     for tree, name in zip(trees, folder_names(trees)):
         try:
             grade = grader.grade(tree)
-        except (Skipped, LabError, OSError) as e:
+        except (Skipped, LabError, GradeError, OSError) as e:
             print(f"{tree}: {e}", file=sys.stderr)
             rows.append((name, str(e)))
             continue

@@ -154,8 +154,8 @@ def _boot(kernel, test, shift, key, patience):
         if "still runs" in str(e):
             return None
         raise GradeError(str(e)) from e
-    if result.status in (1, 126, 127) and not result.events \
-            and not result.text:
+    if result.status in (1, 126, 127) and result.log.strip() and \
+            not result.events and not result.text:
         raise GradeError(f"QEMU does not start: {result.log.strip()}")
     return result
 

@@ -194,6 +194,11 @@ IN_THE_KERNEL = {
                          "    for (;;)\n        ;", CPU), "stuck"),
 }
 
+# {name: what it writes to the exit port before the kernel has said anything}.
+# QEMU ends with twice that and one: what a shell says of a command that it
+# cannot run, or that was killed.
+LEAVES_EARLY = {"leaves-1": 0, "leaves-125": 62, "leaves-127": 63}
+
 # {name: text that does not compile}; only the answer is left.
 NOT_BUILT = {
     "syntax": body("return 2 *;"),
@@ -214,7 +219,7 @@ if not sandbox.problem():
         f'#include "{BUILD}/grade-test/tree/{WORK}"\n'
 
 
-FEW = {"right", "wrong", "panic", "leak", "unsigned", "assembler",
+FEW = {"right", "wrong", "panic", "leak", "unsigned", "leaves-127", "assembler",
        "syntax", "missing",
        "wrong-answer"}
 ENDLESS = {"no-watchdog", *NOT_BUILT}  # but for FEW
@@ -259,6 +264,9 @@ def submissions(folder):
         fill(folder / name, {WORK: text})
     for name, text in NOT_BUILT.items():
         fill(folder / name, {WORK: text})
+    for name, value in LEAVES_EARLY.items():
+        fill(folder / name, {WORK: body(
+            "", CPU, f"outb(0xf4, {value});\n    return n / 2;")})
     for path in folder.iterdir():
         fill(path, {SHEET: RIGHT})
     odd_files(folder)
@@ -383,6 +391,14 @@ def test_points_of_a_submission(graded, name):
     assert scores["0.halves"] == (35, "pass")
     assert scores["sum"] == (20, "pass")
     assert data["score"] == points + 55
+
+
+@pytest.mark.parametrize("name", few_first(LEAVES_EARLY))
+def test_a_kernel_that_leaves_at_once_has_no_verdict(graded, name):
+    """Not even if its status is that of a QEMU that does not start."""
+    scores, _ = result(graded, name)
+    assert scores["0.halves"] == (0, "no verdict")
+    assert scores["0.doubles"] == (45, "pass")
 
 
 @pytest.mark.parametrize("name", few_first(NOT_BUILT))
