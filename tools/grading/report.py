@@ -14,6 +14,10 @@ from tools.grading.labs import Test
 # The state of an answer that only the instructor's grader can judge.
 NOT_CHECKED = "not checked"
 
+# Where a hint would give away what nobody has tried. (Without a kernel the
+# compiler's errors at the top are the hint.)
+NOT_TRIED = {"no kernel", "not written", "no answer"}
+
 
 def debug_line(outcome):
     """The command that runs this test alone under GDB."""
@@ -30,8 +34,8 @@ def explanation(outcome):
     if outcome.state == NOT_CHECKED:
         return ["your instructor's grader checks this"]
     lines = list(outcome.text)
-    if outcome.state == "no kernel":
-        return lines  # the compiler's errors at the top are the hint
+    if outcome.state in NOT_TRIED:
+        return lines
     lines.append(f"hint: {outcome.item.hint}")
     if isinstance(outcome.item, Test):
         lines.append(f"alone: {debug_line(outcome)}")
