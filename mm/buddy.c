@@ -79,7 +79,8 @@ static inline struct page *block_take_any(unsigned order)
         if (!list_empty(l)) {
             struct page *p = block_take(l, order);
 
-            block_split(p, (unsigned)(l - lists), order);
+            if (l != &lists[order])
+                block_split(p, (unsigned)(l - lists), order);
             return p;
         }
     return NULL;
