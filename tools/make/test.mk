@@ -6,7 +6,7 @@ HOST_SRC    := $(MM_SRC) $(wildcard mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(addprefix tools/workshop/stress/,fail.c watch.c \
                    tests/test_fail.c tests/test_watch.c) \
-                 tools/test/budget.c
+                 $(addprefix tools/test/,budget.c fibers.c)
 HOST_WARN   := -Wall -Wextra -Wshadow $(FATAL) $(if $(call on,WERROR),-Werror)
 # Loops count their iterations: what hangs uses up its budget of them.
 COUNTED     := -include tools/test/budget.h -Wno-dangling-else
@@ -76,7 +76,7 @@ RACES_SRC   := $(RACES_MM) mm/tests/kmem_test.c mm/tests/host/platform.c \
                  $(addprefix mm/tests/explore/,explore.c ops.c seeds.c \
                    steps.c) \
                  $(addprefix mm/tests/races/,access.c main.c) \
-                 tools/test/budget.c
+                 $(addprefix tools/test/,budget.c fibers.c)
 RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
                  -ffunction-sections -I. -Imm/tests/host $(COUNTED) $(HOST_WARN)
 
@@ -140,11 +140,11 @@ HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES) \
                $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
-# calls, but not its library: fibers.c defines them.
+# calls, but not its library: wakes.c defines them.
 WAKES_POINT := kernel/task/sync.c kernel/fs/tty.c kernel/fs/tty_line.c \
                  drivers/console.c kernel/task/tests/wakes/test_wakes.c
 WAKES_SRC   := $(WAKES_POINT) $(addprefix kernel/task/tests/wakes/,\
-                 fibers.c host.c devices.c) tools/test/budget.c
+                 wakes.c devices.c) $(addprefix tools/test/,budget.c fibers.c)
 WAKES_FLAGS := -std=gnu17 -g -O1 -Ikernel/task/tests/wakes -I. $(COUNTED) \
                  $(HOST_WARN)
 WAKETEST    := $(BUILD)/wakes/waketest

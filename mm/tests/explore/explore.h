@@ -1,12 +1,9 @@
 /*
  * Exploration: tasks that run by turns over the unchanged sources of mm/.
  *
- * Each task is a fiber. It can be switched from at its points: before it takes
- * a lock, after it releases one, when it waits for memory, and where a
- * constructor, a destructor or a page supplier begins and ends. A task that
- * needs a lock which another holds is blocked until then, as on a machine with
- * several processors. The schedule alone decides where a switch happens, so a
- * schedule that fails can be run again.
+ * Each task is a fiber (tools/test/fibers.h). Its points are: before it takes a
+ * lock, after it releases one, and where a constructor, a destructor or a page
+ * supplier begins and ends. It can also wait for memory.
  *
  * A schedule from a seed has more points: after a lock is taken, and, in the
  * program mmraces (mm/tests/races/), each access to memory. Its tasks run on
@@ -23,21 +20,11 @@
 #pragma once
 
 #include "mm/tests/kmem_test.h"
-#include "tools/test/budget.h"
-
-#define EXPLORE_TASKS 4
-#define NEVER         UINT32_MAX
-
-/* The budget of a schedule, and of the preparation for all: 20 times what the
- * longest takes. */
-#define EXPLORE_STEPS 150000000
-
-/* What is run: each task has a function. */
-typedef void explore_fn_t(unsigned task);
+#include "tools/test/fibers.h"
 
 /* How a schedule decides where to switch. */
 enum explore_way {
-    BY_STOPS,    /* two tasks, at two given points */
+    BY_STOPS,    /* two tasks, at the stops of the fibers */
     BY_CHANCE,   /* at one point in `rate`, to any task */
     BY_PRIORITY, /* PCT: the task with the highest priority runs; at depth - 1
                     of the first `rate` points the running task gets the lowest
@@ -46,24 +33,20 @@ enum explore_way {
                     points of each instruction or line */
 };
 
-/* BY_STOPS: task 0 runs first and stops at its point number `stop[0]`; task 1
- * runs until its point `stop[1]`; then task 0 to its end. The others follow
- * from the seed alone. */
+/* BY_STOPS: a task that stops lets the other one run, and so does one that
+ * releases a lock which the other needs. The others follow from the seed. */
 struct schedule {
-    const char *schedule_name;
     enum explore_way schedule_way;
-    unsigned schedule_tasks;
     unsigned schedule_cpus;
-    uint32_t schedule_stop[2];
     uint32_t schedule_seed;
     uint32_t schedule_rate;
     unsigned schedule_depth;
-    explore_fn_t *schedule_interrupt; /* may run in any task; NULL: none */
+    void (*schedule_interrupt)(void); /* may run in any task; NULL: none */
 };
 
-/* Runs the tasks to their ends. A panic, a deadlock or a wrong use of a lock
- * ends the process after a report; so does explore_failed. */
-void explore_run(const struct schedule *s, explore_fn_t *const *run);
+/* Runs a case by this schedule. A panic, a deadlock or a wrong use of a lock
+ * ends the process after a report; so does fibers_failed. */
+void explore_run(const struct schedule *s, const struct fiber_case *c);
 
 /* From here to the end of the process a panic is a failure of the schedule. */
 void explore_guard(void);
@@ -73,10 +56,10 @@ void explore_guard(void);
  * ones. */
 size_t explore_step(unsigned task, const mm_lock_t *lock, unsigned skip);
 
-/* The running task is about to access memory, with code at `pc` (mmraces). It
- * may be switched from before it does. If another task accesses the same bytes
- * then, and one of the two writes and one is not atomic, no lock orders them:
- * the schedule fails. */
+/* Only while a task runs: it is about to access memory, with code at `pc`
+ * (mmraces). It may be switched from before it does. If another task accesses
+ * the same bytes then, and one of the two writes and one is not atomic, no lock
+ * orders them: the schedule fails. */
 enum explore_access {
     EXPLORE_READ,
     EXPLORE_WRITE,
@@ -85,37 +68,17 @@ enum explore_access {
 void explore_access(const void *at, size_t size, enum explore_access access,
                     uintptr_t pc);
 
-/* Whether tasks run: else explore_access must not be called. */
-extern bool explore_runs;
-
 /* How many switches the last schedule had, and a number that differs (almost
  * certainly) if two schedules differ in any step. */
 extern uint64_t explore_switches;
 uint32_t explore_digest(void);
 
-/* Reports what is wrong, the schedule and its last steps; ends the process. */
-void explore_failed(const char *fmt, ...) PRINTF_LIKE(1, 2)
-    __attribute__((noreturn));
-
-#define EXPLORE_TRUE(e)                                                        \
-    do {                                                                       \
-        if (!(e))                                                              \
-            explore_failed("%s:%d: not true: %s", __FILE__, __LINE__, #e);     \
-    } while (0)
-
-/* Every schedule of a case of two tasks: `make` before each, `check` after it.
- * With `deep`, task 1 stops as well. Returns how many. */
-struct explore_case {
-    const char *case_name;
-    void (*make)(void);
-    explore_fn_t *run[2];
-    void (*check)(void);
-};
-size_t explore_case(const struct explore_case *c, bool deep);
+/* Every schedule of a case of two tasks in which task 0, which begins, stops;
+ * with `deep`, task 1 stops as well. Returns how many. */
+size_t explore_case(const struct fiber_case *c, bool deep);
 
 /* The same in a process of its own: a failure fails the running test. */
-void explore_all(const struct explore_case *c);
+void explore_all(const struct fiber_case *c);
 
-/* Prints all steps of the schedule of this name, or with these stops ("7" or
- * "7,3"). */
+/* Prints all steps of the schedule of this name (fibers_name). */
 void explore_show(const char *schedule);

@@ -70,9 +70,9 @@ static void supply_free(void *addr, size_t pages, void *arg)
 
 /* ---- objects of a task -------------------------------------------------- */
 
-#define KEEPER EXPLORE_TASKS /* has what no task frees */
+#define KEEPER FIBERS_MAX /* has what no task frees */
 
-struct worker workers[EXPLORE_TASKS + 1];
+struct worker workers[FIBERS_MAX + 1];
 unsigned ops_destroyed[KINDS];
 
 static uint8_t stamp_of(const struct object *o)
@@ -85,7 +85,7 @@ static uint8_t stamp_of(const struct object *o)
 static void stamp(struct object *o)
 {
     if (o->object_kind == BUILT)
-        EXPLORE_TRUE(test_is_constructed(o->object_addr, o->object_size));
+        FIBERS_TRUE(test_is_constructed(o->object_addr, o->object_size));
     else
         memset(o->object_addr, stamp_of(o), o->object_size);
 }
@@ -93,10 +93,10 @@ static void stamp(struct object *o)
 static void check_stamp(const struct object *o)
 {
     if (o->object_kind == BUILT)
-        EXPLORE_TRUE(test_is_constructed(o->object_addr, o->object_size));
+        FIBERS_TRUE(test_is_constructed(o->object_addr, o->object_size));
     else
         for (size_t i = 0; i < o->object_size; i++)
-            EXPLORE_TRUE(o->object_addr[i] == stamp_of(o));
+            FIBERS_TRUE(o->object_addr[i] == stamp_of(o));
 }
 
 static void keep(unsigned task, enum kind kind, void *addr, size_t size)
@@ -104,7 +104,7 @@ static void keep(unsigned task, enum kind kind, void *addr, size_t size)
     struct worker *w = &workers[task];
     struct object *o = &w->worker_object[w->worker_count];
 
-    EXPLORE_TRUE(addr != NULL);
+    FIBERS_TRUE(addr != NULL);
     *o = (struct object){addr, size, kind};
     w->worker_count++;
     stamp(o);
@@ -137,70 +137,64 @@ static void free_newest(unsigned task)
 
 /* ---- operations --------------------------------------------------------- */
 
-static void alloc_two(unsigned task, enum kind kind)
+static void alloc_two(enum kind kind)
 {
-    alloc(task, kind, KM_NOSLEEP);
-    alloc(task, kind, KM_SLEEP);
+    alloc(fibers_running, kind, KM_NOSLEEP);
+    alloc(fibers_running, kind, KM_SLEEP);
 }
 
 /* Both its objects: if the other task has none, the slab becomes free. */
-static void free_two(unsigned task, enum kind kind)
+static void free_two(enum kind kind UNUSED)
 {
-    (void)kind;
-    free_newest(task);
-    free_newest(task);
+    free_newest(fibers_running);
+    free_newest(fibers_running);
 }
 
-static void hot_pair(unsigned task, enum kind kind)
+static void hot_pair(enum kind kind)
 {
-    alloc(task, kind, KM_NOSLEEP);
-    free_newest(task);
+    alloc(fibers_running, kind, KM_NOSLEEP);
+    free_newest(fibers_running);
 }
 
-static void alloc_13(unsigned task, enum kind kind)
+static void alloc_13(enum kind kind UNUSED)
 {
-    (void)kind;
-    alloc_sized(task, 13);
-    alloc_sized(task, 13);
-    free_newest(task);
+    alloc_sized(fibers_running, 13);
+    alloc_sized(fibers_running, 13);
+    free_newest(fibers_running);
 }
 
-static void alloc_oversize(unsigned task, enum kind kind)
+static void alloc_oversize(enum kind kind UNUSED)
 {
-    (void)kind;
-    alloc_sized(task, 20000);
-    alloc_sized(task, 10000);
-    free_newest(task);
+    alloc_sized(fibers_running, 20000);
+    alloc_sized(fibers_running, 10000);
+    free_newest(fibers_running);
 }
 
 /* A new cache of this task, used and destroyed. */
-static void create_own(unsigned task, enum kind kind)
+static void create_own(enum kind kind UNUSED)
 {
     char name[16];
     struct kmem_cache *cp;
     void *obj;
 
-    (void)kind;
-    snprintf(name, sizeof(name), "x_own_%u", task);
+    snprintf(name, sizeof(name), "x_own_%u", fibers_running);
     cp = kmem_cache_create(name, 700, 0, build, unbuild);
-    EXPLORE_TRUE(cp != NULL);
+    FIBERS_TRUE(cp != NULL);
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
-    EXPLORE_TRUE(obj != NULL);
-    EXPLORE_TRUE(kmem_cache_destroy(cp) == -KMEM_EBUSY);
+    FIBERS_TRUE(obj != NULL);
+    FIBERS_TRUE(kmem_cache_destroy(cp) == -KMEM_EBUSY);
     kmem_cache_free(cp, obj);
-    EXPLORE_TRUE(kmem_cache_destroy(cp) == 0);
+    FIBERS_TRUE(kmem_cache_destroy(cp) == 0);
 }
 
 static struct kmem_cache *named;
 static unsigned named_count;
 
 /* A cache of one name, whichever task is first. */
-static void create_named(unsigned task, enum kind kind)
+static void create_named(enum kind kind UNUSED)
 {
     struct kmem_cache *cp;
 
-    (void)task;
-    (void)kind;
     cp = kmem_cache_create("x_named", 640, 0, NULL, NULL);
     if (cp == NULL)
         return;
@@ -208,87 +202,76 @@ static void create_named(unsigned task, enum kind kind)
     named_count++;
 }
 
-static void destroy_cache(unsigned task, enum kind kind)
+static void destroy_cache(enum kind kind)
 {
     int error = kmem_cache_destroy(cache[kind]);
 
-    (void)task;
-    EXPLORE_TRUE(error == 0 || error == -KMEM_EINVAL);
+    FIBERS_TRUE(error == 0 || error == -KMEM_EINVAL);
     ops_destroyed[kind] += error == 0;
 }
 
-static void reap_cache(unsigned task, enum kind kind)
+static void reap_cache(enum kind kind)
 {
-    (void)task;
     kmem_cache_reap(cache[kind], KMEM_REAP_ALL, NULL);
 }
 
-static void reap(unsigned task, enum kind kind)
+static void reap(enum kind kind UNUSED)
 {
-    (void)task;
-    (void)kind;
     kmem_reap(KMEM_REAP_ALL);
 }
 
-static void reap_ws(unsigned task, enum kind kind)
+static void reap_ws(enum kind kind UNUSED)
 {
-    (void)task;
-    (void)kind;
     kmem_reap(KMEM_REAP_WS);
 }
 
-static void update(unsigned task, enum kind kind)
+static void update(enum kind kind UNUSED)
 {
-    (void)task;
-    (void)kind;
     host_clock_ms += KMEM_WS_DEFAULT_MS;
     kmem_update_poll();
 }
 
 static void set_error_ok(int error)
 {
-    EXPLORE_TRUE(error == 0 || error == -KMEM_EBUSY || error == -KMEM_EAGAIN);
+    FIBERS_TRUE(error == 0 || error == -KMEM_EBUSY || error == -KMEM_EAGAIN);
 }
 
 /* Modes on and off: of a cache, or of the class of 13 bytes. */
-static void set_modes(unsigned task, enum kind kind)
+static void set_modes(enum kind kind)
 {
     struct kmem_cache *cp = kind == NONE ? kmem_size_class(13) : cache[kind];
 
-    (void)task;
     set_error_ok(kmem_debug_set(cp, FPZU));
     set_error_ok(kmem_debug_set(cp, KMF_TRACE));
     set_error_ok(kmem_debug_set(cp, KMF_UNMAP));
     set_error_ok(kmem_debug_set(cp, 0));
 }
 
-static void verify(unsigned task, enum kind kind)
+static void verify(enum kind kind UNUSED)
 {
     const char *where;
     const char *why = kmem_verify(&where);
 
-    (void)task;
-    (void)kind;
     if (why != NULL)
-        explore_failed("kmem_verify: %s: %s", why, where);
+        fibers_failed("kmem_verify: %s: %s", why, where);
 }
 
-static void verify_often(unsigned task, enum kind kind)
+static void verify_often(enum kind kind)
 {
-    verify(task, kind);
-    alloc_13(task, kind);
-    verify(task, kind);
+    verify(kind);
+    alloc_13(kind);
+    verify(kind);
 }
 
 static bool count_buffer(const struct kmem_buf_stat *buf, void *arg)
 {
-    EXPLORE_TRUE(buf->stat_size != 0);
+    FIBERS_TRUE(buf->stat_size != 0);
     ++*(size_t *)arg;
     return true;
 }
 
 /* The reads of the shell's and the debugger's commands. */
-static void snapshot(unsigned task, enum kind kind)
+static void snapshot(enum kind kind)
 {
     struct kmem_cache *cp = cache[kind];
     struct kmem_cache_stat st;
@@ -296,54 +279,49 @@ static void snapshot(unsigned task, enum kind kind)
     size_t histogram[4];
     size_t n = 0;
 
-    (void)task;
     kmem_hash_stat(cp, histogram, ARRAY_SIZE(histogram));
     for (; kmem_cache_stat_number(n, &st); n++)
-        EXPLORE_TRUE(st.stat_free_slabs + st.stat_full_slabs <= st.stat_slabs);
+        FIBERS_TRUE(st.stat_free_slabs + st.stat_full_slabs <= st.stat_slabs);
     for (n = 0; kmem_slab_stat(cp, n, &slab); n++)
-        EXPLORE_TRUE(!slab.stat_bad);
+        FIBERS_TRUE(!slab.stat_bad);
     kmem_buf_walk(cp, count_buffer, &n);
 }
 
 /* From an address in the large cache to its buffer. */
-static void look_up(unsigned task, enum kind kind)
+static void look_up(enum kind kind UNUSED)
 {
     struct kmem_buf_stat st;
 
-    (void)task;
-    (void)kind;
-    EXPLORE_TRUE(
+    FIBERS_TRUE(
         kmem_buf_stat(workers[KEEPER].worker_object[0].object_addr, &st));
-    EXPLORE_TRUE(st.stat_state == KMEM_BUF_USED);
+    FIBERS_TRUE(st.stat_state == KMEM_BUF_USED);
 }
 
-static void release_unmapped(unsigned task, enum kind kind)
+static void release_unmapped(enum kind kind UNUSED)
 {
-    (void)task;
-    (void)kind;
     kmem_unmapped_release(NULL);
 }
 
 /* ---- operations of seeds ------------------------------------------------ */
 
 /* The log, which other tasks write: the next entry may be there by now. */
-static void read_log(unsigned task, enum kind kind)
+static void read_log(enum kind kind)
 {
     struct kmem_log_entry entry;
 
     for (uint32_t i = kmem_log_last() + 1, n = 3; i != 0 && n != 0; i--, n--)
         if (kmem_log_get(i, &entry)) {
-            EXPLORE_TRUE(entry.log_seq == i);
-            EXPLORE_TRUE(entry.log_trans.trans_task <= EXPLORE_TASKS);
-            EXPLORE_TRUE(entry.log_cpu < EXPLORE_TASKS);
+            FIBERS_TRUE(entry.log_seq == i);
+            FIBERS_TRUE(entry.log_trans.trans_task <= FIBERS_MAX);
+            FIBERS_TRUE(entry.log_cpu < FIBERS_MAX);
         }
-    hot_pair(task, kind);
+    hot_pair(kind);
 }
 
 /* Buddy's lists, a cache by its name, slabs, bufctls and hash chains. Not
  * buddy_verify: owners write the states of their pages under locks of their
  * own, so it needs the others stopped, as after a schedule. */
-static void read_pages(unsigned task, enum kind kind)
+static void read_pages(enum kind kind)
 {
     const struct kmem_bufctl *bufctls[8];
     struct kmem_cache *cp = cache[kind];
@@ -355,68 +333,61 @@ static void read_pages(unsigned task, enum kind kind)
     size_t index;
     bool bad;
 
-    (void)task;
     buddy_stat(&st);
-    EXPLORE_TRUE(st.stat_free_pages <= st.stat_total_pages);
-    EXPLORE_TRUE(buddy_free_pages() <= st.stat_total_pages);
+    FIBERS_TRUE(st.stat_free_pages <= st.stat_total_pages);
+    FIBERS_TRUE(buddy_free_pages() <= st.stat_total_pages);
     big = buddy_alloc(BUDDY_MAX_ORDER); /* mmraces has none */
     if (big != NULL)
         buddy_free(big, BUDDY_MAX_ORDER);
-    EXPLORE_TRUE(kmem_cache_find(kinds[kind].kind_name) == cp);
-    EXPLORE_TRUE(kmem_cache_next(cp) != cp);
+    FIBERS_TRUE(kmem_cache_find(kinds[kind].kind_name) == cp);
+    FIBERS_TRUE(kmem_cache_next(cp) != cp);
     kmem_slab_map(cp, 0, map, sizeof(map) * 8);
     kmem_slab_bufctls(cp, 0, bufctls, ARRAY_SIZE(bufctls));
     for (size_t i = 0; i < 4; i++) {
         kmem_hash_entry(cp, i, 0, &bad);
-        EXPLORE_TRUE(!bad);
+        FIBERS_TRUE(!bad);
     }
     kmem_oversize_stat(&oversize);
-    EXPLORE_TRUE(oversize.stat_inuse <= oversize.stat_pages);
-    EXPLORE_TRUE(kmem_slab_lookup(workers[KEEPER].worker_object[0].object_addr,
-                                  &slab, &index) != NULL);
+    FIBERS_TRUE(oversize.stat_inuse <= oversize.stat_pages);
+    FIBERS_TRUE(kmem_slab_lookup(workers[KEEPER].worker_object[0].object_addr,
+                                 &slab, &index) != NULL);
 }
 
 /* What a reap would take. */
-static void dry_run(unsigned task, enum kind kind)
+static void dry_run(enum kind kind)
 {
     struct kmem_reap_result r;
 
-    (void)task;
     kmem_cache_reap(cache[kind], KMEM_REAP_DRY, &r);
-    EXPLORE_TRUE(r.reap_slabs <= r.reap_slabs + r.reap_kept); /* no wrap */
+    FIBERS_TRUE(r.reap_slabs <= r.reap_slabs + r.reap_kept); /* no wrap */
 }
 
 static unsigned failing; /* a bit for each task that gets no pages */
 
-static bool is_failing(void)
+bool ops_is_failing(void)
 {
     return (failing >> (host_task - 1) & 1) != 0;
 }
 
 /* Allocates what there is without a new slab. */
-static void fail_pages(unsigned task, enum kind kind)
+static void fail_pages(enum kind kind)
 {
-    struct worker *w = &workers[task];
+    struct worker *w = &workers[fibers_running];
     void *addr = NULL;
 
-    failing |= 1u << task;
-    host_refuses = is_failing;
+    failing |= 1u << fibers_running;
+    host_refuses = ops_is_failing;
     for (unsigned i = 0; i < 4; i++) {
         addr = kmem_cache_alloc(cache[kind], KM_NOSLEEP);
         if (addr == NULL || w->worker_count + 4 > OBJECTS)
             break;
-        keep(task, kind, addr, kinds[kind].kind_size);
+        keep(fibers_running, kind, addr, kinds[kind].kind_size);
         addr = NULL;
     }
     if (addr != NULL)
         kmem_cache_free(cache[kind], addr);
-    EXPLORE_TRUE(kmem_alloc(20000, KM_NOSLEEP) == NULL);
-    failing &= ~(1u << task);
-}
-
-bool ops_is_failing(unsigned task)
-{
-    return (failing >> task & 1) != 0;
+    FIBERS_TRUE(kmem_alloc(20000, KM_NOSLEEP) == NULL);
+    failing &= ~(1u << fibers_running);
 }
 
 /* ---- operations with magazines ------------------------------------------ */
@@ -426,27 +397,27 @@ static struct object passed[KINDS][2];
 
 #if MM_MAGAZINES
 /* More objects than the magazines of a processor hold, and back. */
-static void churn(unsigned task, enum kind kind)
+static void churn(enum kind kind)
 {
-    struct worker *w = &workers[task];
+    struct worker *w = &workers[fibers_running];
     unsigned before = w->worker_count;
     unsigned n =
         MIN(1 + test_random(&w->worker_random) % 12, OBJECTS - 4 - before);
 
     while (w->worker_count < before + n)
-        alloc(task, kind, KM_SLEEP);
+        alloc(fibers_running, kind, KM_SLEEP);
     while (w->worker_count > before)
-        free_newest(task);
+        free_newest(fibers_running);
 }
 
 /* Leaves a new object in a place, and frees the one that was there. */
-static void pass(unsigned task, enum kind kind)
+static void pass(enum kind kind)
 {
-    struct worker *w = &workers[task];
+    struct worker *w = &workers[fibers_running];
     struct object *place = &passed[kind][test_random(&w->worker_random) % 2];
     void *other;
 
-    alloc(task, kind, KM_SLEEP);
+    alloc(fibers_running, kind, KM_SLEEP);
     CALLBACK_POINT("passes an object");
     if (place->object_addr != NULL)
         check_stamp(place);
@@ -458,17 +429,17 @@ static void pass(unsigned task, enum kind kind)
         kmem_cache_free(cache[kind], other);
 }
 
-static void disable(unsigned task, enum kind kind)
+static void disable(enum kind kind)
 {
     kmem_mag_disable(cache[kind]);
-    hot_pair(task, kind);
+    hot_pair(kind);
     kmem_mag_enable(cache[kind]);
 }
 
-static void disable_all(unsigned task, enum kind kind)
+static void disable_all(enum kind kind)
 {
     kmem_mag_disable_all();
-    alloc_13(task, kind);
+    alloc_13(kind);
     kmem_mag_enable_all();
 }
 #endif
@@ -534,8 +505,8 @@ static void make_cache(enum kind kind)
     cache[kind] = kmem_cache_create_from(
         kinds[kind].kind_name, kinds[kind].kind_size, 0, built ? build : NULL,
         built ? unbuild : NULL, built ? &from : NULL);
-    EXPLORE_TRUE(cache[kind] != NULL);
-    EXPLORE_TRUE(kmem_debug_set(cache[kind], kinds[kind].kind_modes) == 0);
+    FIBERS_TRUE(cache[kind] != NULL);
+    FIBERS_TRUE(kmem_debug_set(cache[kind], kinds[kind].kind_modes) == 0);
     alloc(KEEPER, kind, KM_NOSLEEP);
     while (cache[kind]->cache_full_slabs == 0) /* then no buffer is free */
         alloc(KEEPER, kind, KM_NOSLEEP);
@@ -577,7 +548,7 @@ void ops_make_task(unsigned task, const struct op *op)
 static void destroy(struct kmem_cache *cp)
 {
     if (kmem_cache_destroy(cp) != 0)
-        explore_failed("the cache cannot be destroyed: %s", host_printed);
+        fibers_failed("the cache cannot be destroyed: %s", host_printed);
 }
 
 /* Frees all objects and destroys the caches. */
@@ -592,8 +563,8 @@ static void end_world(void)
             destroy(cache[k]);
     if (named != NULL)
         destroy(named);
-    EXPLORE_TRUE(test_bad == 0 && test_ctors == test_dtors);
-    EXPLORE_TRUE(supply.held == 0);
+    FIBERS_TRUE(test_bad == 0 && test_ctors == test_dtors);
+    FIBERS_TRUE(supply.held == 0);
 }
 
 uint32_t ops_rounds = 2;
@@ -606,11 +577,11 @@ static size_t round_count;
 static void add_round(const void *buf)
 {
     for (size_t i = 0; i < round_count; i++)
-        EXPLORE_TRUE(rounds[i] != buf);
+        FIBERS_TRUE(rounds[i] != buf);
     for (unsigned i = 0; i <= KEEPER; i++)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
-            EXPLORE_TRUE(workers[i].worker_object[n].object_addr != buf);
-    EXPLORE_TRUE(round_count < ARRAY_SIZE(rounds));
+            FIBERS_TRUE(workers[i].worker_object[n].object_addr != buf);
+    FIBERS_TRUE(round_count < ARRAY_SIZE(rounds));
     rounds[round_count++] = buf;
 }
 
@@ -623,12 +594,12 @@ static void add_rounds(const struct kmem_magazine *m, uint32_t n)
 static void check_cpu_cache(const struct kmem_cache *cp,
                             const struct kmem_cpu_cache *cc)
 {
-    EXPLORE_TRUE(cc->cc_rounds <= cc->cc_room);
-    EXPLORE_TRUE(cc->cc_previous_rounds == 0 ||
-                 cc->cc_previous_rounds == cc->cc_room);
-    EXPLORE_TRUE((cc->cc_room == 0) == (cc->cc_loaded == NULL));
-    EXPLORE_TRUE(cc->cc_room == 0 || cc->cc_room == cp->cache_rounds);
-    EXPLORE_TRUE(cp->cache_rounds <= ops_rounds);
+    FIBERS_TRUE(cc->cc_rounds <= cc->cc_room);
+    FIBERS_TRUE(cc->cc_previous_rounds == 0 ||
+                cc->cc_previous_rounds == cc->cc_room);
+    FIBERS_TRUE((cc->cc_room == 0) == (cc->cc_loaded == NULL));
+    FIBERS_TRUE(cc->cc_room == 0 || cc->cc_room == cp->cache_rounds);
+    FIBERS_TRUE(cp->cache_rounds <= ops_rounds);
     add_rounds(cc->cc_loaded, cc->cc_rounds);
     add_rounds(cc->cc_previous, cc->cc_previous_rounds);
 }
@@ -657,8 +628,8 @@ static void check_magazines(enum kind kind)
     for (; m != NULL; m = m->mag_next)
         add_rounds(m, cp->cache_rounds);
     kmem_cache_stat(cp, &st);
-    EXPLORE_TRUE(st.stat_inuse == live_objects(kind));
-    EXPLORE_TRUE(st.stat_trapped == round_count);
+    FIBERS_TRUE(st.stat_inuse == live_objects(kind));
+    FIBERS_TRUE(st.stat_trapped == round_count);
 }
 
 static void check_all_magazines(void)
@@ -687,27 +658,27 @@ void ops_check_world(void)
     for (unsigned i = 0; i <= KEEPER; i++)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
             check_stamp(&workers[i].worker_object[n]);
-    verify(0, NONE);
+    verify(NONE);
     check_all_magazines();
-    EXPLORE_TRUE(buddy_verify(&page) == NULL);
-    EXPLORE_TRUE(named_count <= 1);
-    EXPLORE_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
-    EXPLORE_TRUE(kmem_last_error.error_kind == KMERR_NONE);
-    EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) != -KMEM_EINVAL);
+    FIBERS_TRUE(buddy_verify(&page) == NULL);
+    FIBERS_TRUE(named_count <= 1);
+    FIBERS_TRUE(ops_destroyed[IDLE] <= 1 && ops_destroyed[QUEUE] <= 1);
+    FIBERS_TRUE(kmem_last_error.error_kind == KMERR_NONE);
+    FIBERS_TRUE(kmem_debug_set(kmem_size_class(13), 0) != -KMEM_EINVAL);
     end_world();
-    EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);
-    EXPLORE_TRUE(count_caches() == baseline.caches);
-    EXPLORE_TRUE(used_pages() == baseline.pages);
+    FIBERS_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);
+    FIBERS_TRUE(count_caches() == baseline.caches);
+    FIBERS_TRUE(used_pages() == baseline.pages);
 }
 
 void ops_warm_up(void)
 {
-    struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
+    struct budget before = budget_begin("the preparation", fibers_budget);
 
     start_magazines();
     for (unsigned i = 0; i < 2; i++) {
-        EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), FPZU) == 0);
-        EXPLORE_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);
+        FIBERS_TRUE(kmem_debug_set(kmem_size_class(13), FPZU) == 0);
+        FIBERS_TRUE(kmem_debug_set(kmem_size_class(13), 0) == 0);
         ops_make_world(HAS(KINDS) - 1);
         end_world();
         kmem_unmapped_release(NULL);

@@ -91,7 +91,7 @@ enum use {
 
 struct op {
     const char *op_name;
-    void (*op_run)(unsigned task, enum kind kind);
+    void (*op_run)(enum kind kind); /* in the task that runs */
     enum kind op_kind;
     unsigned op_objects;
     enum use op_use;
@@ -111,8 +111,8 @@ enum {
 
 extern const struct op ops[ALL_OPS_COUNT];
 
-/* Whether the task's allocations of pages fail now. */
-bool ops_is_failing(unsigned task);
+/* Whether allocations of pages fail now, in the task that runs. */
+bool ops_is_failing(void);
 
 /* Whether two tasks may run these at the same time. */
 bool ops_legal(const struct op *a, const struct op *b);
@@ -130,7 +130,7 @@ struct worker {
     uint32_t worker_random;
 };
 
-extern struct worker workers[EXPLORE_TASKS + 1];
+extern struct worker workers[FIBERS_MAX + 1];
 
 /* How often the cache of a kind was destroyed in this schedule. */
 extern unsigned ops_destroyed[KINDS];

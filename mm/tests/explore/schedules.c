@@ -10,7 +10,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 /* ---- pairs -------------------------------------------------------------- */
 
@@ -32,24 +31,19 @@ static void make_pair(void)
     ops_make_task(1, pair[1]);
 }
 
-static void run_pair(unsigned task)
+static void run_pair(void)
 {
-    pair[task]->op_run(task, pair[task]->op_kind);
+    const struct op *op = pair[fibers_running];
+
+    op->op_run(op->op_kind);
 }
 
 /* Runs one function in a process of its own; 0 if it succeeds. */
-static int in_process(const char *name, void (*fn)(void *), void *arg)
+static int in_process(const char *name, void (*fn)(const void *),
+                      const void *arg)
 {
-    int status;
-    pid_t pid;
+    int status = fibers_apart(fn, arg);
 
-    fflush(stdout);
-    pid = fork();
-    if (pid == 0) {
-        fn(arg);
-        budget_exit(0);
-    }
-    status = budget_wait(pid);
     if (WIFSIGNALED(status))
         printf("%s: ended by signal %d\n", name, WTERMSIG(status));
     return status == 0 ? 0 : 1;
@@ -66,14 +60,14 @@ static void start(void)
     }
 }
 
-static void all_of_pair(void *deep)
+static void all_of_pair(const void *deep)
 {
     *schedules +=
-        explore_case(&(struct explore_case){.case_name = pair_name,
-                                            .make = make_pair,
-                                            .run = {run_pair, run_pair},
-                                            .check = ops_check_world},
-                     *(bool *)deep);
+        explore_case(&(struct fiber_case){.case_name = pair_name,
+                                          .case_make = make_pair,
+                                          .case_run = {run_pair, run_pair},
+                                          .case_check = ops_check_world},
+                     *(const bool *)deep);
 }
 
 static int try_pair(const struct op *a, const struct op *b, bool deep)
@@ -132,7 +126,7 @@ static int replay(const char *text, bool deep)
         return 2;
     }
     if (at != NULL)
-        explore_show(at + 1);
+        explore_show(text);
     return try_pair(a, b, deep || (at != NULL && strchr(at, ',') != NULL));
 }
 
@@ -171,10 +165,10 @@ OPS(X)
 
 /* ---- seeds -------------------------------------------------------------- */
 
-static void all_of_seed(void *arg)
+static void all_of_seed(const void *arg)
 {
     explore_guard();
-    seeds_run(*(uint32_t *)arg);
+    seeds_run(*(const uint32_t *)arg);
 }
 
 static int try_seeds(uint32_t seed, uint32_t count)

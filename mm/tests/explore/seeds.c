@@ -15,6 +15,7 @@ bool seeds_accesses;
 
 /* ---- one schedule ------------------------------------------------------- */
 
+static uint32_t chance;            /* of the schedule */
 static const struct op *chosen[3]; /* the first is made most often */
 
 static bool is_allowed(unsigned task, const struct op *op)
@@ -26,24 +27,25 @@ static bool is_allowed(unsigned task, const struct op *op)
     return w->worker_count >= op->op_objects && w->worker_count + 4 <= OBJECTS;
 }
 
-static void run_task(unsigned task)
+static void run_task(void)
 {
-    uint32_t *random = &workers[task].worker_random;
+    unsigned task = fibers_running;
+    uint32_t *own = &workers[task].worker_random;
 
-    for (unsigned n = 1 + test_random(random) % OPS_EACH; n != 0; n--) {
-        unsigned k = test_random(random) % 4;
+    for (unsigned n = 1 + test_random(own) % OPS_EACH; n != 0; n--) {
+        unsigned k = test_random(own) % 4;
         const struct op *op = chosen[k < 2 ? 0 : k - 1];
 
         if (is_allowed(task, op))
-            op->op_run(task, op->op_kind);
+            op->op_run(op->op_kind);
     }
 }
 
 /* An interrupt handler allocates and frees an object. */
-static void interrupt(unsigned task)
+static void interrupt(void)
 {
-    if (!ops_is_failing(task))
-        ops[OP_pair_small].op_run(task, SMALL);
+    if (!ops_is_failing())
+        ops[OP_pair_small].op_run(SMALL);
 }
 
 /* Whether the operation concerns all caches or changes their list. */
@@ -56,38 +58,38 @@ static bool is_general(const struct op *op)
 
 /* Mostly one that meets the first operation. verify_often would take most of
  * the time. */
-static bool is_chosen(unsigned i, uint32_t *random)
+static bool is_chosen(unsigned i)
 {
     const struct op *op = chosen[i];
 
     return op != &ops[OP_verify_often] && ops_legal(chosen[0], op) &&
            ops_legal(chosen[i - 1], op) &&
            (op->op_kind == chosen[0]->op_kind ||
-            test_random(random) % (is_general(op) ? 3 : 16) == 0);
+            test_random(&chance) % (is_general(op) ? 3 : 16) == 0);
 }
 
-static void choose_ops(uint32_t *random, unsigned number)
+static void choose_ops(unsigned number)
 {
     chosen[0] = &ops[number % ALL_OPS_COUNT];
     for (unsigned i = 1; i < ARRAY_SIZE(chosen); i++)
         do
-            chosen[i] = &ops[test_random(random) % ALL_OPS_COUNT];
-        while (!is_chosen(i, random));
+            chosen[i] = &ops[test_random(&chance) % ALL_OPS_COUNT];
+        while (!is_chosen(i));
 }
 
 /* How often to switch, from every second point to a few times in all. */
-static void choose_way(uint32_t *random, struct schedule *s)
+static void choose_way(struct schedule *s)
 {
-    uint32_t power = test_random(random) % 6;
-    unsigned way = test_random(random) % 4;
+    uint32_t power = test_random(&chance) % 6;
+    unsigned way = test_random(&chance) % 4;
 
     if (seeds_accesses && way >= 2) {
         s->schedule_way = BY_PLACE;
-        s->schedule_depth = 1 + test_random(random) % 6;
+        s->schedule_depth = 1 + test_random(&chance) % 6;
         s->schedule_rate = 1u << (power + 2);
     } else if (way == 1) {
         s->schedule_way = BY_PRIORITY;
-        s->schedule_depth = 2 + test_random(random) % 2;
+        s->schedule_depth = 2 + test_random(&chance) % 2;
         s->schedule_rate = (seeds_accesses ? 256u : 32u) << power;
     } else {
         s->schedule_way = BY_CHANCE;
@@ -95,7 +97,7 @@ static void choose_way(uint32_t *random, struct schedule *s)
     }
 }
 
-static void make_world(unsigned tasks)
+static void make_world(void)
 {
     unsigned needs = HAS(SMALL);
 
@@ -103,36 +105,35 @@ static void make_world(unsigned tasks)
         if (chosen[i]->op_kind != NONE)
             needs |= HAS(chosen[i]->op_kind);
     ops_make_world(needs);
-    for (unsigned task = 0; task < tasks; task++)
+    for (unsigned task = 0; task < fibers_count; task++)
         for (unsigned i = ARRAY_SIZE(chosen); i-- > 0;)
             ops_make_task(task, chosen[i]);
+    for (unsigned task = 0; task < fibers_count; task++)
+        workers[task].worker_random = test_random(&chance);
 }
 
 void seeds_run_one(uint32_t seed, unsigned number)
 {
-    static explore_fn_t *const run[EXPLORE_TASKS] = {run_task, run_task,
-                                                     run_task, run_task};
-    uint32_t random = (seed * SEEDS_SCHEDULES + number) * 0x9e3779b1u + 1;
     struct schedule s = {.schedule_interrupt = interrupt};
-    struct budget before = budget_begin("the schedule", EXPLORE_STEPS);
+    struct fiber_case c = {.case_make = make_world,
+                           .case_check = ops_check_world};
+    unsigned tasks;
     char name[64];
 
+    chance = (seed * SEEDS_SCHEDULES + number) * 0x9e3779b1u + 1;
     for (unsigned i = 0; i < 4; i++)
-        test_random(&random);
+        test_random(&chance);
     snprintf(name, sizeof(name), "%s%u.%u", seeds_command, seed, number);
-    s.schedule_name = name;
-    s.schedule_seed = test_random(&random);
-    s.schedule_tasks = 2 + test_random(&random) % 5 / 2;
-    s.schedule_cpus = test_random(&random) % 8 == 0 ? 1 : 2;
-    s.schedule_cpus = MAX(s.schedule_cpus, s.schedule_tasks - 1);
-    choose_ops(&random, number);
-    choose_way(&random, &s);
-    make_world(s.schedule_tasks);
-    for (unsigned i = 0; i < s.schedule_tasks; i++)
-        workers[i].worker_random = test_random(&random);
-    explore_run(&s, run);
-    ops_check_world();
-    budget_end(before);
+    c.case_name = name;
+    s.schedule_seed = test_random(&chance);
+    tasks = 2 + test_random(&chance) % 5 / 2;
+    s.schedule_cpus = test_random(&chance) % 8 == 0 ? 1 : 2;
+    s.schedule_cpus = MAX(s.schedule_cpus, tasks - 1);
+    choose_ops(number);
+    choose_way(&s);
+    while (tasks != 0)
+        c.case_run[--tasks] = run_task;
+    explore_run(&s, &c);
 }
 
 void seeds_run(uint32_t seed)
@@ -160,11 +161,16 @@ uint32_t seeds_read(const char *text)
 static mm_lock_t planted_lock;
 static unsigned planted_count;
 
-static void count_wrongly(unsigned task)
+static void make_planted(void)
+{
+    mm_lock_init(&planted_lock, "planted", 1);
+    planted_count = 0;
+}
+
+static void count_wrongly(void)
 {
     unsigned n;
 
-    (void)task;
     mm_lock(&planted_lock);
     n = planted_count;
     mm_unlock(&planted_lock);
@@ -176,63 +182,49 @@ static void count_wrongly(unsigned task)
 static void check_count(void)
 {
     if (planted_count != 2)
-        explore_failed("an increment is lost");
+        fibers_failed("an increment is lost");
 }
 
 /* A lock that no task will release. */
 static struct host_task nobody;
 
-static void wait_for_ever(unsigned task)
+static void wait_for_ever(void)
 {
-    (void)task;
     planted_lock.lock_owner = &nobody;
     mm_lock(&planted_lock);
 }
 
-static void no_check(void)
-{
-}
+static enum explore_way way; /* that is tried */
 
-/* Whether a schedule of these seeds fails, in a process of its own. */
-static bool is_found(struct schedule s, explore_fn_t *run, void (*check)(void))
+static void try_seeds(const void *c)
 {
-    explore_fn_t *const both[] = {run, run};
-    pid_t pid;
-
-    fflush(stdout);
-    pid = fork();
-    if (pid == 0) {
-        dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
-        explore_guard();
-        for (; s.schedule_seed <= PLANTED_SEEDS; s.schedule_seed++) {
-            mm_lock_init(&planted_lock, "planted", 1);
-            planted_count = 0;
-            explore_run(&s, both);
-            check();
-        }
-        budget_exit(0);
-    }
-    return budget_wait(pid) != 0;
-}
-
-void seeds_find(const char *what, explore_fn_t *run, void (*check)(void))
-{
-    struct schedule s = {.schedule_name = what,
-                         .schedule_way = BY_CHANCE,
-                         .schedule_tasks = 2,
+    struct schedule s = {.schedule_way = way,
                          .schedule_cpus = 2,
                          .schedule_rate = 8,
-                         .schedule_depth = 2,
-                         .schedule_seed = 1};
+                         .schedule_depth = 2};
 
-    for (; s.schedule_way <= (seeds_accesses ? BY_PLACE : BY_PRIORITY);
-         s.schedule_way++)
-        if (!is_found(s, run, check))
-            explore_failed("%s is not found by way %d", what, s.schedule_way);
+    dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
+    explore_guard();
+    while (++s.schedule_seed <= PLANTED_SEEDS)
+        explore_run(&s, c);
+}
+
+void seeds_find(const struct fiber_case *c)
+{
+    for (way = BY_CHANCE; way <= (seeds_accesses ? BY_PLACE : BY_PRIORITY);
+         way++)
+        if (fibers_apart(try_seeds, c) == 0)
+            fibers_failed("%s is not found by way %d", c->case_name, way);
 }
 
 void seeds_find_planted(void)
 {
-    seeds_find("a planted race", count_wrongly, check_count);
-    seeds_find("a planted deadlock", wait_for_ever, no_check);
+    seeds_find(&(struct fiber_case){"a planted race",
+                                    make_planted,
+                                    {count_wrongly, count_wrongly},
+                                    check_count});
+    seeds_find(&(struct fiber_case){"a planted deadlock",
+                                    make_planted,
+                                    {wait_for_ever, wait_for_ever},
+                                    NULL});
 }

@@ -26,8 +26,8 @@ void seeds_run(uint32_t seed);
  * within 50 seeds; else ends the process. */
 void seeds_find_planted(void);
 
-/* The same for this function of two tasks; `check` fails if it went wrong. */
-void seeds_find(const char *what, explore_fn_t *run, void (*check)(void));
+/* The same for this case of two tasks. */
+void seeds_find(const struct fiber_case *c);
 
 /* The seed in SEED or SEED.NUMBER; all steps of that schedule will be shown. */
 uint32_t seeds_read(const char *text);

@@ -15,15 +15,15 @@ static struct page *spare, *page;
 static void make(size_t size)
 {
     cp = kmem_cache_create("t_two", size, 0, NULL, NULL);
-    EXPLORE_TRUE(cp != NULL);
+    FIBERS_TRUE(cp != NULL);
 }
 
 static void end(void)
 {
     const char *where;
 
-    EXPLORE_TRUE(kmem_cache_verify(cp, &where) == NULL);
-    EXPLORE_TRUE(kmem_cache_destroy(cp) == 0);
+    FIBERS_TRUE(kmem_cache_verify(cp, &where) == NULL);
+    FIBERS_TRUE(kmem_cache_destroy(cp) == 0);
 }
 
 static void free_got(void)
@@ -40,10 +40,10 @@ static void make_colours(void)
     make(200);
 }
 
-static void alloc_one(unsigned task)
+static void alloc_one(void)
 {
-    got[task] = kmem_cache_alloc(cp, KM_NOSLEEP);
-    EXPLORE_TRUE(got[task] != NULL);
+    got[fibers_running] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    FIBERS_TRUE(got[fibers_running] != NULL);
 }
 
 static void check_colours(void)
@@ -51,14 +51,14 @@ static void check_colours(void)
     const struct kmem_slab *sp = test_slab(cp, 0);
 
     if (cp->cache_slabs == 2)
-        EXPLORE_TRUE(sp->slab_colour != kmem_slab_next(sp)->slab_colour);
+        FIBERS_TRUE(sp->slab_colour != kmem_slab_next(sp)->slab_colour);
     free_got();
     end();
 }
 
 KTEST(explore, S23_two_growers_take_two_colours)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "colours", make_colours, {alloc_one, alloc_one}, check_colours};
 
     explore_all(&c);
@@ -75,29 +75,27 @@ static void make_reapable(void)
     kmem_update();
 }
 
-static void reap_ws(unsigned task)
+static void reap_ws(void)
 {
-    (void)task;
     kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
     kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
 }
 
-static void use_two_slabs(unsigned task)
+static void use_two_slabs(void)
 {
-    (void)task;
     test_alloc(cp, 0, 2 * TEST_WS_PER);
     test_free(cp, 0, 2 * TEST_WS_PER);
 }
 
 static void check_kept(void)
 {
-    EXPLORE_TRUE(cp->cache_slabs >= 2);
+    FIBERS_TRUE(cp->cache_slabs >= 2);
     end();
 }
 
 KTEST(explore, S43_a_reap_takes_no_slab_that_is_used_meanwhile)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "reap", make_reapable, {reap_ws, use_two_slabs}, check_kept};
 
     explore_all(&c);
@@ -105,9 +103,8 @@ KTEST(explore, S43_a_reap_takes_no_slab_that_is_used_meanwhile)
 
 /* ---- S-45: a reap can always follow ------------------------------------- */
 
-static void reap_all(unsigned task)
+static void reap_all(void)
 {
-    (void)task;
     kmem_reap(KMEM_REAP_ALL);
 }
 
@@ -115,14 +112,14 @@ static void check_reaps(void)
 {
     test_alloc(cp, 0, 1);
     test_free(cp, 0, 1);
-    EXPLORE_TRUE(kmem_reap(KMEM_REAP_ALL) != 0);
-    EXPLORE_TRUE(cp->cache_slabs == 0);
+    FIBERS_TRUE(kmem_reap(KMEM_REAP_ALL) != 0);
+    FIBERS_TRUE(cp->cache_slabs == 0);
     end();
 }
 
 KTEST(explore, S45_after_two_reaps_at_once_a_third_works)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "reaps", make_reapable, {reap_all, reap_all}, check_reaps};
 
     explore_all(&c);
@@ -136,7 +133,7 @@ static void make_dry(void)
     make(1000);
     test_alloc(cp, 0, 4);
     spare = buddy_alloc(0);
-    EXPLORE_TRUE(spare != NULL);
+    FIBERS_TRUE(spare != NULL);
     test_flood();
     test_starve();
 }
@@ -151,16 +148,14 @@ static void end_dry(void)
     got[0] = got[1] = NULL;
 }
 
-static void free_page(unsigned task)
+static void free_page(void)
 {
-    (void)task;
     buddy_free(spare, 0);
 }
 
-static void alloc_page(unsigned task)
+static void alloc_page(void)
 {
     page = buddy_alloc(0);
-    (void)task;
 }
 
 /* After a reap, a task searches the lists once more. */
@@ -169,7 +164,7 @@ static void check_page(void)
     const mm_lock_t *lock = &buddy_zone.zone_lock;
 
     if (page == NULL)
-        EXPLORE_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
+        FIBERS_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
     else
         buddy_free(page, 0);
     end_dry();
@@ -177,20 +172,19 @@ static void check_page(void)
 
 KTEST(explore, S46_a_page_freed_meanwhile_is_found)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "page", make_dry, {alloc_page, free_page}, check_page};
 
     explore_all(&c);
 }
 
-static void alloc_object(unsigned task)
+static void alloc_object(void)
 {
-    got[task] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    got[fibers_running] = kmem_cache_alloc(cp, KM_NOSLEEP);
 }
 
-static void free_object(unsigned task)
+static void free_object(void)
 {
-    (void)task;
     kmem_cache_free(cp, test_obj[3]);
     test_obj[3] = NULL;
 }
@@ -201,18 +195,18 @@ static void check_object(void)
     const mm_lock_t *lock = &cp->cache_lock;
 
     if (got[0] == NULL)
-        EXPLORE_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
-    EXPLORE_TRUE(cp->cache_fails == (got[0] == NULL));
+        FIBERS_TRUE(explore_step(0, lock, 1) < explore_step(1, lock, 0));
+    FIBERS_TRUE(cp->cache_fails == (got[0] == NULL));
     test_obj[3] = got[0] != NULL ? got[0] : kmem_cache_alloc(cp, KM_NOSLEEP);
     got[0] = NULL;
-    EXPLORE_TRUE(test_obj[3] != NULL);
+    FIBERS_TRUE(test_obj[3] != NULL);
     buddy_free(spare, 0);
     end_dry();
 }
 
 KTEST(explore, S3_an_object_freed_meanwhile_is_found)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "object", make_dry, {alloc_object, free_object}, check_object};
 
     explore_all(&c);
@@ -222,15 +216,13 @@ KTEST(explore, S3_an_object_freed_meanwhile_is_found)
 
 static int mode_error;
 
-static void reap_it(unsigned task)
+static void reap_it(void)
 {
-    (void)task;
     kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
 }
 
-static void set_mode(unsigned task)
+static void set_mode(void)
 {
-    (void)task;
     mode_error = kmem_debug_set(cp, KMF_CHECK);
 }
 
@@ -238,14 +230,14 @@ static void check_layout(void)
 {
     const char *where;
 
-    EXPLORE_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN);
-    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    FIBERS_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN);
+    FIBERS_TRUE(kmem_verify(&where) == NULL);
     end();
 }
 
 KTEST(explore, no_layout_changes_while_a_slab_is_destroyed)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "layout", make_reapable, {reap_it, set_mode}, check_layout};
 
     explore_all(&c);
@@ -259,9 +251,9 @@ static void make_empty(void)
 }
 
 /* The cache changes its layout, and has a free buffer of it. */
-static void set_mode_and_use(unsigned task)
+static void set_mode_and_use(void)
 {
-    set_mode(task);
+    set_mode();
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
 }
 
@@ -269,9 +261,9 @@ static void check_taken(void)
 {
     const char *where;
 
-    EXPLORE_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN ||
-                 mode_error == -KMEM_EBUSY);
-    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    FIBERS_TRUE(mode_error == 0 || mode_error == -KMEM_EAGAIN ||
+                mode_error == -KMEM_EBUSY);
+    FIBERS_TRUE(kmem_verify(&where) == NULL);
     kmem_cache_free(cp, got[0]);
     got[0] = NULL;
     end();
@@ -279,7 +271,7 @@ static void check_taken(void)
 
 KTEST(explore, an_allocation_that_grew_the_cache_sees_its_new_layout)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "new layout", make_empty, {alloc_one, set_mode_and_use}, check_taken};
 
     explore_all(&c);
@@ -295,17 +287,16 @@ static void make_full_table(void)
     test_alloc(cp, 0, BEFORE_GROWTH);
 }
 
-static void verify_all(unsigned task)
+static void verify_all(void)
 {
     const char *where;
 
-    (void)task;
-    EXPLORE_TRUE(kmem_verify(&where) == NULL);
+    FIBERS_TRUE(kmem_verify(&where) == NULL);
 }
 
 static void check_table(void)
 {
-    EXPLORE_TRUE(cp->cache_hash_mask + 1 == 256);
+    FIBERS_TRUE(cp->cache_hash_mask + 1 == 256);
     test_free(cp, 0, BEFORE_GROWTH);
     free_got();
     got[0] = NULL;
@@ -314,7 +305,7 @@ static void check_table(void)
 
 KTEST(explore, a_hash_table_that_grows_raises_no_alarm)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "table", make_full_table, {alloc_one, verify_all}, check_table};
 
     explore_all(&c);
@@ -325,20 +316,19 @@ KTEST(explore, a_hash_table_that_grows_raises_no_alarm)
 static void make_unmapped(void)
 {
     make(500);
-    EXPLORE_TRUE(kmem_debug_set(cp, KMF_UNMAP) == 0);
+    FIBERS_TRUE(kmem_debug_set(cp, KMF_UNMAP) == 0);
     test_alloc(cp, 0, 1);
     test_free(cp, 0, 1);
 }
 
-static void release_it(unsigned task)
+static void release_it(void)
 {
-    (void)task;
     kmem_unmapped_release(cp);
 }
 
 /* The slab data that the page names is not free. Without a lock: no other task
  * runs here. */
-static void look_at_page(unsigned task)
+static void look_at_page(void)
 {
     const struct page *p = virt_to_page(test_obj[0]);
     const struct kmem_bufctl *bcp = NULL;
@@ -347,13 +337,12 @@ static void look_at_page(unsigned task)
     if (p->page_state == PAGE_UNMAPPED)
         bcp = kmem_slab_of(p->page_owner)->slab_head;
     for (; bcp != NULL; bcp = bcp->bufctl_next)
-        EXPLORE_TRUE(kmem_bufctl_buf(kmem_slab_cache, bcp) != p->page_owner);
-    (void)task;
+        FIBERS_TRUE(kmem_bufctl_buf(kmem_slab_cache, bcp) != p->page_owner);
 }
 
 KTEST(explore, S53_an_unmapped_page_has_its_slab)
 {
-    static const struct explore_case c = {
+    static const struct fiber_case c = {
         "unmapped page", make_unmapped, {release_it, look_at_page}, end};
 
     explore_all(&c);
@@ -363,30 +352,29 @@ KTEST(explore, S53_an_unmapped_page_has_its_slab)
 
 static int destroy_error;
 
-static void destroy_it(unsigned task)
+static void destroy_it(void)
 {
-    (void)task;
     destroy_error = kmem_cache_destroy(cp);
 }
 
-static void reap_all_and_verify(unsigned task)
+static void reap_all_and_verify(void)
 {
-    reap_all(task);
-    verify_all(task);
+    reap_all();
+    verify_all();
 }
 
 static void check_destroyed(void)
 {
-    EXPLORE_TRUE(destroy_error == 0);
-    EXPLORE_TRUE(kmem_cache_find("t_two") == NULL);
+    FIBERS_TRUE(destroy_error == 0);
+    FIBERS_TRUE(kmem_cache_find("t_two") == NULL);
 }
 
 KTEST(explore, S8_destroy_waits_for_a_reap)
 {
-    static const struct explore_case c = {"destroy",
-                                          make_reapable,
-                                          {destroy_it, reap_all_and_verify},
-                                          check_destroyed};
+    static const struct fiber_case c = {"destroy",
+                                        make_reapable,
+                                        {destroy_it, reap_all_and_verify},
+                                        check_destroyed};
 
     explore_all(&c);
 }

@@ -46,8 +46,9 @@ struct host_explorer {
     void (*point)(const char *what, const mm_lock_t *lock, const char *file,
                   int line);
     void (*taken)(const mm_lock_t *lock, const char *file, int line);
-    void (*block)(mm_lock_t *lock);                 /* another task holds it */
-    void (*call)(void (*fn)(void *arg), void *arg); /* mm_call_all */
+    void (*block)(mm_lock_t *lock); /* another task holds it */
+    /* mm_call_all; false: no task runs */
+    bool (*call)(void (*fn)(void *arg), void *arg);
     /* a panic, or a lock used wrongly: does not return */
     void (*failed)(const char *why);
 };

@@ -81,7 +81,7 @@ void host_lock(mm_lock_t *lock, const char *file, int line)
     lock->lock_taken++;
     host_locks_taken++;
     t->task_lock[t->task_locks++] = lock;
-    if (host_explorer != NULL && host_explorer->taken != NULL)
+    if (host_explorer != NULL)
         host_explorer->taken(lock, file, line);
 }
 
@@ -142,7 +142,7 @@ unsigned mm_cpu_number(void)
     return host_cpu;
 }
 
-/* Without an explorer, a test says on which processor it is. */
+/* While no fiber runs, a test says on which processor it is. */
 void mm_call_all(void (*fn)(void *arg), void *arg)
 {
     uint32_t cpu = host_cpu;
@@ -150,10 +150,8 @@ void mm_call_all(void (*fn)(void *arg), void *arg)
     host_check_unlocked("is held at mm_call_all");
     if (host_self->task_inside)
         mm_panic("mm_call_all: interrupts are disabled");
-    if (host_explorer != NULL && host_explorer->call != NULL) {
-        host_explorer->call(fn, arg);
+    if (host_explorer != NULL && host_explorer->call(fn, arg))
         return;
-    }
     host_self->task_inside = true;
     for (host_cpu = 0; host_cpu < MM_CPUS_MAX; host_cpu++)
         fn(arg);

@@ -6,7 +6,7 @@
 
 #define POINT(at, size, kind)                                                  \
     do {                                                                       \
-        if (explore_runs && seeds_accesses)                                    \
+        if (fibers_running != NO_FIBER && seeds_accesses)                      \
             explore_access(at, size, kind,                                     \
                            (uintptr_t)__builtin_return_address(0));            \
     } while (0)

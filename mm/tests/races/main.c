@@ -35,7 +35,7 @@ void ktest_fail(const char *file, int line, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    explore_failed("%s:%d: %s", file, line, text);
+    fibers_failed("%s:%d: %s", file, line, text);
 }
 
 void ktest_stop(const char *file, int line, const char *what)
@@ -102,7 +102,7 @@ static void restore(const struct part *parts)
 
 static void crashed(int number)
 {
-    explore_failed("signal %d", number);
+    fibers_failed("signal %d", number);
 }
 
 static void catch_signals(void)
@@ -119,7 +119,7 @@ static void catch_signals(void)
 
 /* ---- seeds -------------------------------------------------------------- */
 
-static void check_planted(void)
+static void make_planted(void)
 {
     planted_unlocked = 0;
 }
@@ -140,7 +140,7 @@ static void set_command(bool locks)
 static void prepare(bool locks)
 {
     static const uintptr_t stack[] = {1, 2, 3};
-    struct budget before = budget_begin("the preparation", EXPLORE_STEPS);
+    struct budget before = budget_begin("the preparation", fibers_budget);
 
     host_start_pages(FRAMES);
     kmem_init();
@@ -153,7 +153,10 @@ static void prepare(bool locks)
     seeds_find_planted();
     seeds_accesses = !locks;
     if (seeds_accesses)
-        seeds_find("a planted access", planted_increment, check_planted);
+        seeds_find(&(struct fiber_case){"a planted access",
+                                        make_planted,
+                                        {planted_increment, planted_increment},
+                                        NULL});
     seeds_run_one(0, 0); /* allocates the stacks of fibers */
     budget_end(before);
 }

@@ -6,8 +6,7 @@
 
 unsigned planted_unlocked;
 
-void planted_increment(unsigned task)
+void planted_increment(void)
 {
-    (void)task;
     planted_unlocked++;
 }

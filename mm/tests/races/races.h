@@ -5,4 +5,4 @@
 
 /* A counter that tasks increment without a lock (planted.c). */
 extern unsigned planted_unlocked;
-void planted_increment(unsigned task);
+void planted_increment(void);

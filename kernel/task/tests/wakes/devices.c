@@ -18,7 +18,7 @@
 #include "kernel/fs/tty.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/task/tests/wakes/fibers.h"
+#include "kernel/task/tests/wakes/wakes.h"
 
 static void (*key_sink)(int key);
 static char shown[64];
@@ -137,7 +137,7 @@ void debugcon_event(const char *fmt UNUSED, ...)
 
 struct task *task_find(pid_t pid)
 {
-    return pid == DEVICES_CHILD && !devices_child_ended() ? fibers_task(0)
+    return pid == DEVICES_CHILD && !devices_child_ended() ? wakes_task(0)
                                                           : NULL;
 }
 
@@ -175,5 +175,5 @@ void panic(const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    fibers_failed(text);
+    fibers_failed("%s", text);
 }

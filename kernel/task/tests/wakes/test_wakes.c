@@ -1,21 +1,20 @@
 /*
  * Wake-ups, with the waiter and the waker on different processors: none is lost
- * in any schedule (fibers.h).
+ * in any schedule (wakes.h).
  *
  *     waketest          every case
  *     waketest CASE     this one
  *
  * Tests: kernel/task/sync.c, kernel/fs/tty.c, drivers/console.c
  */
-#include "kernel/task/tests/wakes/fibers.h"
+#include "kernel/task/tests/wakes/wakes.h"
 
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
 #include "kernel/fs/tty.h"
-#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/tests/wakes/devices.h"
-#include "kernel/task/tests/wakes/host.h"
+#include "tools/test/budget.h"
 
 static struct mutex mutex;
 static struct cond cond;
@@ -37,11 +36,11 @@ static void make(void)
 
 static void all_free(void)
 {
-    WAKE_TRUE(mutex.mutex_owner == NULL);
-    WAKE_TRUE(list_empty(&mutex.mutex_waiters.wait_tasks));
-    WAKE_TRUE(list_empty(&cond.cond_waiters.wait_tasks));
-    WAKE_TRUE(list_empty(&queue.wait_tasks));
-    WAKE_TRUE(list_empty(&event.event_waiters.wait_tasks));
+    FIBERS_TRUE(mutex.mutex_owner == NULL);
+    FIBERS_TRUE(list_empty(&mutex.mutex_waiters.wait_tasks));
+    FIBERS_TRUE(list_empty(&cond.cond_waiters.wait_tasks));
+    FIBERS_TRUE(list_empty(&queue.wait_tasks));
+    FIBERS_TRUE(list_empty(&event.event_waiters.wait_tasks));
 }
 
 /* ---- mutexes and condition variables ------------------------------------ */
@@ -49,7 +48,7 @@ static void all_free(void)
 static void hold(void)
 {
     mutex_lock(&mutex);
-    WAKE_TRUE(inside++ == 0);
+    FIBERS_TRUE(inside++ == 0);
     ready++;
     inside--;
     mutex_unlock(&mutex);
@@ -57,7 +56,7 @@ static void hold(void)
 
 static void all_held(void)
 {
-    WAKE_TRUE(ready == 3);
+    FIBERS_TRUE(ready == 3);
     all_free();
 }
 
@@ -124,7 +123,7 @@ static void wake_all(void)
 
 static void kill_waiter(void)
 {
-    fibers_kill(fibers_task(0));
+    wakes_kill(wakes_task(0));
 }
 
 /* ---- the console -------------------------------------------------------- */
@@ -140,7 +139,7 @@ static void make_console(void)
 
 static void get_key(void)
 {
-    WAKE_TRUE(console_getkey() == 'a');
+    FIBERS_TRUE(console_getkey() == 'a');
 }
 
 static void press(void)
@@ -151,10 +150,10 @@ static void press(void)
 /* A program, which waits until the console is its own. */
 static void write_text(void)
 {
-    WAKE_TRUE(tty_ops.file_write(NULL, "text", 4) == 4);
+    FIBERS_TRUE(tty_ops.file_write(NULL, "text", 4) == 4);
     ended = 1;
     spin_lock(&sched_lock);
-    wait_queue_wake_locked(&fibers_task(1)->task_exited);
+    wait_queue_wake_locked(&wakes_task(1)->task_exited);
     spin_unlock(&sched_lock);
 }
 
@@ -163,12 +162,12 @@ static void read_line(void)
 {
     char text[4];
 
-    fibers_task(0)->task_group = DEVICES_CHILD;
-    WAKE_TRUE(tty_ops.file_read(NULL, text, sizeof(text)) == 2);
-    WAKE_TRUE(memcmp(text, "a\n", 2) == 0);
+    wakes_task(0)->task_group = DEVICES_CHILD;
+    FIBERS_TRUE(tty_ops.file_read(NULL, text, sizeof(text)) == 2);
+    FIBERS_TRUE(memcmp(text, "a\n", 2) == 0);
     ended = 1;
     spin_lock(&sched_lock);
-    wait_queue_wake_locked(&fibers_task(1)->task_exited);
+    wait_queue_wake_locked(&wakes_task(1)->task_exited);
     spin_unlock(&sched_lock);
 }
 
@@ -177,7 +176,7 @@ static void own(void)
 {
     int status;
 
-    wait_queue_init(&fibers_task(1)->task_exited, "child");
+    wait_queue_init(&wakes_task(1)->task_exited, "child");
     tty_foreground(DEVICES_CHILD, &status);
 }
 
@@ -194,7 +193,7 @@ static void press_line(void)
 
 static void text_shown(void)
 {
-    WAKE_TRUE(strcmp(devices_shown(), "text") == 0);
+    FIBERS_TRUE(strcmp(devices_shown(), "text") == 0);
     all_free();
 }
 
@@ -202,7 +201,7 @@ static void text_shown(void)
 
 #define CASE(name) .case_name = #name
 
-static const struct wake_case cases[] = {
+static const struct fiber_case cases[] = {
     {CASE(mutex_is_held_by_one), make, {hold, hold, hold}, all_held},
     {CASE(signal_finds_the_waiter), make, {take_one, give_one}, all_free},
     {CASE(broadcast_finds_both_waiters),
@@ -225,28 +224,25 @@ static const struct wake_case cases[] = {
      all_free},
 };
 
-static void run(unsigned i)
-{
-    char text[40];
+int printf(const char *fmt, ...) PRINTF_LIKE(1, 2); /* the host's */
 
-    snprintf(text, sizeof(text), "# %u schedules\n", fibers_run(&cases[i]));
-    host_say(text);
+static void run(const void *c)
+{
+    printf("# %zu schedules\n", wakes_run(c));
 }
 
 int main(int argc, char **argv)
 {
     bool passed = true;
-    char text[80];
 
+    budget_share();
     for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
         bool ok;
 
         if (argc > 1 && strcmp(argv[1], cases[i].case_name) != 0)
             continue;
-        ok = host_apart(run, i);
-        snprintf(text, sizeof(text), "%sok %u - %s\n", ok ? "" : "not ", i + 1,
-                 cases[i].case_name);
-        host_say(text);
+        ok = fibers_apart(run, &cases[i]) == 0;
+        printf("%sok %u - %s\n", ok ? "" : "not ", i + 1, cases[i].case_name);
         passed &= ok;
     }
     return passed ? 0 : 1;

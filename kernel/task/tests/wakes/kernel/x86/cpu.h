@@ -1,5 +1,5 @@
 /*
- * Stands for kernel/x86/cpu.h in waketest (kernel/task/tests/wakes/fibers.h):
+ * Stands for kernel/x86/cpu.h in waketest (kernel/task/tests/wakes/wakes.h):
  * the processor that runs a fiber.
  */
 #pragma once
@@ -15,11 +15,11 @@ struct cpu {
     struct task *cpu_task;
 };
 
-extern struct cpu fibers_cpu;
+extern struct cpu wakes_cpu;
 
 static inline struct cpu *cpu_self(void)
 {
-    return &fibers_cpu;
+    return &wakes_cpu;
 }
 
 static inline struct task *cpu_running(void)

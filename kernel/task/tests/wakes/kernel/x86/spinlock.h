@@ -1,6 +1,6 @@
 /*
  * Stands for kernel/x86/spinlock.h in waketest (kernel/task/tests/wakes/
- * fibers.h): a fiber that needs a lock which another holds waits for it.
+ * wakes.h): a fiber that needs a lock which another holds waits for it.
  */
 #pragma once
 
