@@ -1,5 +1,8 @@
 """File systems that programs serve, from the kernel's shell: its output, the
-cost of inodes, and servers that hang or die."""
+cost of inodes, and servers that hang or die.
+
+While a machine waits for its next command its time goes on, as far as the host
+lets it. So what has to happen within a time is one line of commands."""
 # Tests: user/servers/memfs.c, user/servers/hellofs.c
 # Tests: user/lib/fs_server.c, user/lib/tree.c, user/lib/mounts.c
 # Tests: kernel/fs/userfs.c
@@ -192,11 +195,11 @@ def test_a_silent_server(boot, workshop):
     machine.command("run mkdir /tmp/s")
     serve(machine, "mounttest -s /tmp/s")
     assert mounts(machine)["/tmp/s"]["state"] == "ok"
-    machine.command("run -b cat /tmp/s/f")
-    machine.command("run sleep 0.01")
-    assert mounts(machine)["/tmp/s"]["state"] == "silent"
-    assert "-" in machine.command("mounts").splitlines()[-1]
-    assert "is on a file server" in machine.command("run /tmp/s/program")
+    said = machine.command("run -b cat /tmp/s/f; run sleep 0.01; mounts -j; "
+                           "mounts; run /tmp/s/program")
+    assert {r["path"]: r for r in records(said)}["/tmp/s"]["state"] == "silent"
+    assert re.search(r"(?m)^/tmp/s .* - ", said), said
+    assert "is on a file server" in said
     machine.command(f"run kill -9 {mounts(machine)['/tmp/s']['server']}")
     machine.command("run sleep 6")  # the reader gives up by itself
     assert machine.command("run umount /tmp/s") == ""
@@ -209,9 +212,8 @@ def test_a_server_on_bin_does_not_stop_the_shell(boot, workshop):
     machine = boot(image=workshop, counted=True)
     machine.prompt()
     machine.command("run cp /bin/sleep /tmp/sleep")
-    machine.command("run -b sh -c 'sleep 0.2; ls'")
-    machine.command("run -b -p mounttest -l /bin")
-    machine.command("run /tmp/sleep 0.5")
+    machine.command("run -b sh -c 'sleep 0.2; ls'; "
+                    "run -b -p mounttest -l /bin; run /tmp/sleep 0.5")
     assert mounts(machine)["/bin"]["state"] == "ok"
     assert "/bin/ls is on a file server" in machine.command("run ls")
     machine.send("run /bin/l\t\x15\r")
@@ -256,13 +258,14 @@ def test_a_forced_unmount(boot, workshop):
     machine.command("run sh -c 'echo below > /tmp/s/own'")
     serve(machine, "-p mounttest -s /tmp/s")
     server = mounts(machine)["/tmp/s"]["server"]
-    machine.command("run -b sh -c 'cd /tmp/s; sleep 1; ls; ls .. > /tmp/up'")
-    machine.command("run -b cat /tmp/s/f")
-    machine.command("run sleep 0.1")
-    assert "in use" in machine.command("run -p umount /tmp/s")
-    assert machine.command("umount -f /tmp/s") == ""
-    assert machine.command("run cat /tmp/s/own") == "below\n"
-    assert "input/output error" in machine.command("run sleep 2")
+    said = machine.command(
+        "run -b sh -c 'cd /tmp/s; sleep 1; ls; ls .. > /tmp/up'; "
+        "run -b cat /tmp/s/f; run sleep 0.1; run -p umount /tmp/s; "
+        "echo; umount -f /tmp/s; run cat /tmp/s/own; echo; run sleep 2")
+    refused, after, later = said.split("\n\n")
+    assert "in use" in refused
+    assert after == "below"
+    assert "input/output error" in later
     assert "every invariant holds" in machine.command("verify")
     serve(machine, "-p memfs /tmp/s")
     machine.command(f"run -p kill -9 {server}")
