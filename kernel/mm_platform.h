@@ -65,6 +65,7 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
 
 /* In kernel/vm/commit.c: what sessions must leave. */
 size_t mm_keep(void);
+extern size_t mm_keep_most;
 
 #ifndef mm_mark_slab
 #define mm_mark_slab(cp, sp)   ((void)0)

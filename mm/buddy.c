@@ -15,12 +15,11 @@
  * PAGE_TAIL, so a free of a wrong address is detected.
  *
  * Some pages are reserved: a program was promised them (kernel/vm/commit.h),
- * and takes them one by one. So
+ * and takes them one by one. All others can have
  *
- *     available = free - (reserved - taken of these)
+ *     available = free - reserved and not taken
  *
- * pages are left for all others. Only the difference in parentheses can be
- * negative, and only for a moment.
+ * pages. The subtrahend can be negative, but only for a moment.
  *
  * The loops that halve and join blocks are unrolled: the order is then a
  * constant in each step, and so are the tag, the list and the distance.
@@ -186,8 +185,7 @@ bool buddy_pressure(void)
 static inline bool is_available(size_t pages, size_t keep)
 {
     MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
-    return buddy_zone.zone_free + buddy_zone.zone_taken >=
-           buddy_zone.zone_reserved + pages + keep;
+    return buddy_zone.zone_free - buddy_zone.zone_reserved >= pages + keep;
 }
 
 /* Whether that could be. If not, there is no reason to reclaim memory. */
@@ -195,6 +193,19 @@ static bool is_possible(size_t pages, size_t keep)
 {
     return keep <= buddy_zone.zone_total_pages &&
            pages <= buddy_zone.zone_total_pages - keep;
+}
+
+/* `pages` of the reserve are taken, or return to it. */
+static inline void reserve_take(size_t pages)
+{
+    buddy_zone.zone_reserved -= pages;
+    buddy_zone.zone_taken += pages;
+}
+
+static inline void reserve_return(size_t pages)
+{
+    buddy_zone.zone_reserved += pages;
+    buddy_zone.zone_taken -= pages;
 }
 
 /* Any request for which a block of a free list does not do: a run, `taken`
@@ -209,10 +220,10 @@ alloc_run(size_t pages, size_t keep, size_t taken)
 
     for (bool more = possible;; more = buddy_pressure()) {
         mm_lock(&buddy_zone.zone_lock);
-        buddy_zone.zone_taken += taken;
+        reserve_take(taken);
         p = possible && is_available(pages, keep) ? run_take(pages) : NULL;
         if (p == NULL) {
-            buddy_zone.zone_taken -= taken;
+            reserve_return(taken);
             buddy_zone.zone_failures += !more;
         }
         mm_unlock(&buddy_zone.zone_lock);
@@ -247,17 +258,16 @@ void buddy_unreserve(size_t pages)
 
 struct page *buddy_alloc(unsigned order)
 {
-    size_t keep = mm_keep();
     struct page *p = NULL;
 
     if (unlikely(order > BUDDY_MAX_ORDER))
         return alloc_run(BUDDY_MAX_PAGES + 1, 0, 0); /* fails */
     mm_lock(&buddy_zone.zone_lock);
     if (likely(!list_empty(&buddy_zone.zone_list[order]) &&
-               is_available((size_t)1 << order, keep)))
+               is_available((size_t)1 << order, mm_keep_most)))
         p = block_take(&buddy_zone.zone_list[order], order);
     mm_unlock(&buddy_zone.zone_lock);
-    return likely(p != NULL) ? p : alloc_run((size_t)1 << order, keep, 0);
+    return likely(p != NULL) ? p : alloc_run((size_t)1 << order, mm_keep(), 0);
 }
 
 struct page *buddy_alloc_run(size_t pages)
@@ -292,7 +302,7 @@ static inline void count_block(unsigned order, size_t taken)
     MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     buddy_zone.zone_frees[order]++;
     buddy_zone.zone_free += (size_t)1 << order;
-    buddy_zone.zone_taken -= taken;
+    reserve_return(taken);
 }
 
 /* A free that is wrong, or of a block with a buddy to join. */
@@ -361,7 +371,7 @@ void buddy_pages(struct buddy_pages *out)
     mm_lock(&buddy_zone.zone_lock);
     out->pages_total = buddy_zone.zone_total_pages;
     out->pages_free = buddy_zone.zone_free;
-    out->pages_reserved = buddy_zone.zone_reserved;
+    out->pages_reserved = buddy_zone.zone_reserved + buddy_zone.zone_taken;
     out->pages_taken = buddy_zone.zone_taken;
     mm_unlock(&buddy_zone.zone_lock);
 }

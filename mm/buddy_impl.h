@@ -10,8 +10,8 @@ struct buddy_zone {
     struct list zone_list[BUDDY_ORDERS]; /* the free blocks of each order */
     size_t zone_total_pages;
     size_t zone_free;     /* on the lists */
-    size_t zone_reserved; /* by buddy_reserve, taken or not */
-    size_t zone_taken;    /* of these, by buddy_alloc_reserved */
+    size_t zone_reserved; /* by buddy_reserve, and not yet taken */
+    size_t zone_taken;    /* by buddy_alloc_reserved */
     uint64_t zone_allocs[BUDDY_ORDERS];
     uint64_t zone_frees[BUDDY_ORDERS];
     uint64_t zone_splits;

@@ -22,6 +22,8 @@
  *     mm_virt_to_phys(ptr)        and back
  *     mm_keep()                   pages that have to stay available when the
  *                                 running task allocates some
+ *     mm_keep_most                the most that mm_keep() says, a word; more
+ *                                 costs time
  *     MM_UNLOCKED(x)              x, a word at most, read without the lock that
  *                                 guards it, on purpose
  *     MM_MAGAZINES                1: with magazines (mm/kmem_mag.h), and then:

@@ -10,6 +10,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/cache.h"
+#include "mm/platform.h"
 
 /* A process takes about 10 pages and, after its end, 4; a region 24 bytes, a
  * port 80. */
@@ -59,6 +60,7 @@ void session_init(size_t pages)
         cache_create("session", sizeof(struct session), 0, NULL, NULL);
     task_set_discard_hook(session_leave);
     session_reserve = n / RESERVE_SHARE;
+    mm_keep_most = session_reserve;
     session_limit[SESSION_TASKS] = MAX(n / TASKS_SHARE, TASKS_LEAST);
     session_limit[SESSION_PAGES] = n - n / 16;
     session_limit[SESSION_REGIONS] = n * REGIONS_SHARE;

@@ -25,6 +25,8 @@ static size_t kept_from(const struct session *s)
     return s == NULL ? 0 : session_reserve;
 }
 
+size_t mm_keep_most; /* session_init sets it */
+
 size_t mm_keep(void)
 {
     return kept_from(session_self());

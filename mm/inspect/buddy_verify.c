@@ -107,7 +107,8 @@ static const char *verify_zone(const struct page **where)
         why = "blocks do not add up to all managed pages";
     if (why == NULL && free != buddy_zone.zone_free)
         why = "free pages are not as many as are counted";
-    if (why == NULL && free + buddy_zone.zone_taken < buddy_zone.zone_reserved)
+    if (why == NULL && free + buddy_zone.zone_taken <
+                           buddy_zone.zone_reserved + buddy_zone.zone_taken)
         why = "more pages are reserved than are free";
     return why;
 }

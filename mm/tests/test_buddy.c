@@ -367,7 +367,7 @@ KTEST(buddy, an_allocation_keeps_what_the_platform_says)
     struct page *p;
 
     buddy_set_pressure(NULL);
-    host_keep = free - 4;
+    host_set_keep(free - 4);
     KT_TRUE(buddy_alloc(3) == NULL);
     KT_TRUE(buddy_alloc_run(5) == NULL);
     p = buddy_alloc(2);
@@ -379,7 +379,7 @@ KTEST(buddy, an_allocation_keeps_what_the_platform_says)
     p = buddy_alloc_run(4);
     KT_TRUE(p != NULL);
     buddy_free_run(p, 4);
-    host_keep = 0;
+    host_set_keep(0);
     expect_pages(free, 0, 0);
     kmem_reap_init();
 }
@@ -388,11 +388,15 @@ KTEST(buddy, an_allocation_keeps_what_the_platform_says)
 KTEST(buddy, more_than_the_reserve_is_taken)
 {
     size_t free = buddy_free_pages();
-    struct page *p;
+    struct page *p, *q;
 
     KT_TRUE(buddy_reserve(2, 0));
     p = buddy_alloc_reserved(3);
     KT_TRUE(p != NULL);
+    q = buddy_alloc_reserved(4);
+    KT_TRUE(q != NULL);
+    expect_pages(free - 7, 2, 7);
+    buddy_free_reserved(q, 4);
     expect_pages(free - 3, 2, 3);
     KT_TRUE(!buddy_reserve(free - 1, 0));
     KT_TRUE(buddy_reserve(free - 2, 0));
@@ -438,9 +442,9 @@ KTEST(buddy, a_reserve_asks_for_memory)
     KT_TRUE(buddy_alloc_run(0) == NULL);
     KT_TRUE(buddy_alloc_run(BUDDY_MAX_PAGES + 1) == NULL);
     KT_TRUE(buddy_alloc_reserved(BUDDY_MAX_PAGES + 1) == NULL);
-    host_keep = total;
+    host_set_keep(total);
     KT_TRUE(buddy_alloc(0) == NULL);
-    host_keep = 0;
+    host_set_keep(0);
     KT_EQ(reserve_reclaims, 3);
     KT_EQ(buddy_zone.zone_failures - failures, 4);
     buddy_unreserve(free - 1);
@@ -585,6 +589,7 @@ KTEST(buddy, verify_finds_broken_free_lists)
     struct page *run;
     struct page *p = lone_free_page(&run);
     struct page *q;
+    size_t reserved, total;
 
     KT_REQUIRE(p != NULL && p->page_tag == PAGE_TAG(PAGE_FREE, 0));
     POKE(p->page_link.prev, &run->page_link, "free list links disagree");
@@ -606,11 +611,17 @@ KTEST(buddy, verify_finds_broken_free_lists)
          "free list links disagree");
     POKE(buddy_zone.zone_free, buddy_zone.zone_free + 1,
          "free pages are not as many as are counted");
-    POKE(buddy_zone.zone_reserved,
-         buddy_zone.zone_free + buddy_zone.zone_taken + 1,
+    POKE(buddy_zone.zone_reserved, buddy_zone.zone_free + 1,
          "more pages are reserved than are free");
     POKE(buddy_zone.zone_total_pages, 1,
          "blocks do not add up to all managed pages");
+    /* Of two errors the first is named. */
+    total = buddy_zone.zone_total_pages--;
+    reserved = buddy_zone.zone_reserved;
+    buddy_zone.zone_reserved = buddy_zone.zone_free + 1;
+    expect("blocks do not add up to all managed pages");
+    buddy_zone.zone_reserved = reserved;
+    buddy_zone.zone_total_pages = total;
     q = buddy_alloc(0);
     KT_REQUIRE(q == p);
     POKE(q->page_tag, PAGE_TAG(PAGE_FREE, 0),

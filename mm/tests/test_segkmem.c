@@ -86,12 +86,12 @@ KTEST(segkmem, the_platform_keeps_pages)
     struct segkmem_stat before = stat_now();
     void *run;
 
-    host_keep = buddy_free_pages() - 3;
+    host_set_keep(buddy_free_pages() - 3);
     run = kmem_getpages(3, PAGE_SLAB, NULL);
     KT_REQUIRE(run != NULL);
     KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
     kmem_freepages(run, 3);
-    host_keep = 0;
+    host_set_keep(0);
     KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_SLAB, NULL) == NULL);
     KT_EQ(stat_now().stat_failures - before.stat_failures, 2);
 }

@@ -56,11 +56,11 @@ static void check_log(size_t pages, size_t limit)
 
     KT_REQUIRE(cp != NULL);
     KT_TRUE(kmem_log_kept() == 0 && kmem_log_at(1) == NULL);
-    host_keep = limit == 0 ? 0 : free - limit;
+    host_set_keep(limit == 0 ? 0 : free - limit);
     KT_EQ(kmem_log_create(), pages != 0);
     KT_EQ(free - buddy_free_pages(), pages);
     KT_EQ(kmem_log_pages(), pages);
-    host_keep = 0;
+    host_set_keep(0);
     KT_EQ(kmem_debug_set(cp, KMF_AUDIT), 0);
     if (pages != 0) {
         size_t n = pages * PAGE_SIZE / sizeof(struct kmem_log_entry);

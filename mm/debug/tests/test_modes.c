@@ -320,10 +320,10 @@ KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
     test_switch(cp, "");
     KT_GE(buddy_free_pages(), pages - 10);
     pages = buddy_free_pages();
-    host_keep = pages - 3;
+    host_set_keep(pages - 3);
     KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
     KT_EQ(buddy_free_pages(), pages);
-    host_keep = 0;
+    host_set_keep(0);
     test_switch(cp, "U");
     KT_LE(buddy_free_pages(), pages - 100);
     KT_TRUE(kmem_log_at(0x01010101) == NULL);

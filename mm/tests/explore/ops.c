@@ -376,7 +376,7 @@ static void fail_pages(enum kind kind)
     void *addr = NULL;
 
     failing |= 1u << fibers_running;
-    host_refuses = ops_is_failing;
+    host_set_refuses(ops_is_failing);
     for (unsigned i = 0; i < 4; i++) {
         addr = kmem_cache_alloc(cache[kind], KM_NOSLEEP);
         if (addr == NULL || w->worker_count + 4 > OBJECTS)
@@ -654,7 +654,7 @@ void ops_check_world(void)
 {
     const struct page *page;
 
-    host_refuses = NULL;
+    host_set_refuses(NULL);
     for (unsigned i = 0; i <= KEEPER; i++)
         for (unsigned n = 0; n < workers[i].worker_count; n++)
             check_stamp(&workers[i].worker_object[n]);

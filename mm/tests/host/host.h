@@ -16,11 +16,12 @@ extern uint64_t host_clock_ms;
 /* What mm_wait_for_memory does; NULL: there is no other task to wait for. */
 extern bool (*host_wait)(void);
 
-/* The value of mm_keep: pages that no allocation may take. */
-extern size_t host_keep;
+/* Sets the value of mm_keep: pages that no allocation may take. */
+void host_set_keep(size_t pages);
 
-/* Whether the pages that are requested now are refused; NULL: they are not. */
-extern bool (*host_refuses)(void);
+/* `fn` says whether the pages that are requested now are refused; NULL: they
+ * are not. */
+void host_set_refuses(bool (*fn)(void));
 
 /* How often mm_wake_waiters was called. */
 extern uint64_t host_returns;

@@ -73,6 +73,7 @@ unsigned mm_cpu_number(void);
 #endif
 
 size_t mm_keep(void);
+extern size_t mm_keep_most;
 
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

@@ -22,8 +22,9 @@
 char *host_arena;
 uint64_t host_clock_ms;
 bool (*host_wait)(void);
-size_t host_keep;
-bool (*host_refuses)(void);
+size_t mm_keep_most;
+static size_t keep;
+static bool (*refuses)(void);
 uint64_t host_returns;
 uint64_t host_locks_taken;
 char host_printed[4096];
@@ -169,7 +170,18 @@ bool mm_memory_low(void)
 
 size_t mm_keep(void)
 {
-    return host_refuses != NULL && host_refuses() ? page_count : host_keep;
+    return refuses != NULL && refuses() ? page_count : keep;
+}
+
+void host_set_keep(size_t pages)
+{
+    keep = mm_keep_most = pages;
+}
+
+void host_set_refuses(bool (*fn)(void))
+{
+    refuses = fn;
+    mm_keep_most = fn != NULL ? page_count : keep;
 }
 
 uint64_t mm_clock_ms(void)

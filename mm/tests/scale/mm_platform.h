@@ -57,7 +57,8 @@ static inline paddr_t mm_virt_to_phys(const void *addr)
     return (uintptr_t)addr - (uintptr_t)scale_arena;
 }
 
-#define mm_keep() ((size_t)0)
+#define mm_keep()    ((size_t)0)
+#define mm_keep_most ((size_t)0)
 
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

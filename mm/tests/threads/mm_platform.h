@@ -60,7 +60,8 @@ void mm_cpu_leave(void);
 unsigned mm_cpu_number(void);
 #endif
 
-#define mm_keep() ((size_t)0)
+#define mm_keep()    ((size_t)0)
+#define mm_keep_most ((size_t)0)
 
 #define mm_mark_slab(cp, sp)   ((void)0)
 #define mm_unmark_slab(cp, sp) ((void)0)

@@ -14,6 +14,7 @@ static struct kmem_fail set;
 static uint32_t fitted;
 static uint32_t failed;
 static uint32_t chance;
+static size_t most; /* mm_keep_most, while no page fails */
 
 static bool called_from(uintptr_t from, uintptr_t to)
 {
@@ -82,10 +83,14 @@ bool kmem_fail_page(void)
     return set.fail_kind == KMEM_FAIL_PAGE && request_fails(KMEM_FAIL_PAGE);
 }
 
+/* A page that fails is one that mm_keep refuses, so it must be asked. */
 void kmem_fail(const struct kmem_fail *f)
 {
     mm_lock(&fail_lock);
+    if (set.fail_kind != KMEM_FAIL_PAGE)
+        most = mm_keep_most;
     set = *f;
+    mm_keep_most = set.fail_kind == KMEM_FAIL_PAGE ? SIZE_MAX / 2 : most;
     fitted = failed = 0;
     chance = f->fail_seed;
     mm_unlock(&fail_lock);
