@@ -85,6 +85,11 @@ static inline struct page *block_take_any(unsigned order)
     return NULL;
 }
 
+inline struct page *buddy_of(struct page *p, unsigned order)
+{
+    return (struct page *)((uintptr_t)p ^ sizeof(struct page) << order);
+}
+
 /* Whether a block and its buddy can be joined. The buddy's tag may be changing
  * if the buddy is allocated, but only with the lock does it become free. */
 static inline bool can_merge(struct page *p, unsigned order)

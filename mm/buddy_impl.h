@@ -32,10 +32,7 @@ _Static_assert((sizeof(struct page) & (sizeof(struct page) - 1)) == 0,
 /* The buddy of the block at `p`: the block whose frame number differs in bit
  * `order` alone. The page array is aligned, so the same is true of the
  * addresses of their entries. */
-static inline struct page *buddy_of(struct page *p, unsigned order)
-{
-    return (struct page *)((uintptr_t)p ^ sizeof(struct page) << order);
-}
+struct page *buddy_of(struct page *p, unsigned order);
 
 static inline struct page *buddy_list_page(struct list *l)
 {

@@ -227,6 +227,8 @@ def _check_files(root, lab, fail):
             fail(f"files: {name} is not a path from the tree's root")
         if lab.files.count(name) > 1:
             fail(f"files: {name} is there twice")
+        if name.endswith(".h"):
+            fail(f"files: {name} is a header, which tests would include")
         if not (root / name).is_file() or (root / name).is_symlink():
             fail(f"files: {name} is not a file")
     sheet, checker = lab.answers

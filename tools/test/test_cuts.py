@@ -340,6 +340,7 @@ def tree(tmp_path):
     ('name = "2.split"', 'name = "3.split"', "test 3.split: a name is 2."),
     ('["mm/x.c"]', '["mm/y.c"]', "mm/y.c is not a file"),
     ('["mm/x.c"]', '["../mm/x.c"]', "not a path from"),
+    ('["mm/x.c"]', '["mm/x.h"]', "mm/x.h is a header, which tests would"),
     ('["mm/x.c"]', "[]", "files is empty"),
     ('["mm/x.c"]', '["README.md"]',
      r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
