@@ -111,10 +111,10 @@ class Grader:
                                       hide=[ROOT, *options.trees])
         self.own = workshop.Workshop(ROOT, base / "pristine", self.patience)
 
-    def pristine(self, seed):
-        """A Machine with this tree's own kernel."""
+    def pristine(self, lab, seed):
+        """A Machine with the kernel of the lab's solution."""
         with self.own.alone():
-            self.own.put({}, seed)
+            self.own.put({}, lab, seed)
             built = self.own.build()
         if built.kernel is None:
             raise GradeError("the grader's own tree does not build:\n"
@@ -137,7 +137,7 @@ class Grader:
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
         handed = workshop.collect(tree, lab.files)
         with self.shop.alone():
-            self.shop.put({**plain, **handed.files}, seed)
+            self.shop.put({**plain, **handed.files}, lab, seed)
             built = self.build(lab)
             grade = grading.Grade(
                 lab, grading.run_tests(built.kernel, lab, self.patience),
@@ -154,7 +154,7 @@ class Grader:
         given = grading.read_answers(sheet)[0]
         kept = any(given.get(q.id, "") != "" and (q.pristine or not kernel)
                    for q in lab.questions)
-        pristine = self.pristine(seed) if kept else None
+        pristine = self.pristine(lab, seed) if kept else None
         own = Machine(self.shop.folder, kernel, seed, self.patience) \
             if kernel else pristine
         grade.outcomes += answers_of(lab, sheet, own, pristine)

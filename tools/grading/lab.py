@@ -26,10 +26,6 @@ ROOT = Path(__file__).resolve().parents[2]
 # From this line on an answers.py is not handed out.
 SECRET = "# ---- not handed out"
 
-# Tests of parts that a hand-out does not have.
-FOR_AUTHORS = {"tools/test/test_labs.py", "tools/test/test_grade.py",
-               "tools/test/test_grading.py"}
-
 START = """\
 # Lab {number}: {title}
 
@@ -57,26 +53,11 @@ Each place for your code has a comment with its task:
 """
 
 
-def belongs(name, lab):
-    """Whether a file of the tree is in the hand-out of a lab."""
-    parts = Path(name).parts
-    if name in FOR_AUTHORS or parts[0] in (".ci", ".github"):
-        return False
-    if parts[:2] == ("docs", "labs") and len(parts) > 3:
-        inside = parts[3:]
-        if Path(*parts[:3]) != lab.folder:
-            return inside[0] in ("bin", "servers", "services")
-        return inside[0] not in ("cuts", "wrong") and \
-            inside != ("INSTRUCTOR.md",) and \
-            not (lab.secret and name.endswith(".py"))
-    return True
-
-
 def hand_out(root, lab, out, names, solved=(), seed=0):
     """Writes the files of a hand-out to the folder `out`."""
     cut = labs.handed_out(root, lab, solved)
     for name in names:
-        if not belongs(name, lab):
+        if not labs.belongs(name, lab):
             continue
         source, target = Path(root) / name, Path(out) / name
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -284,6 +284,28 @@ def tracked(root):
     return sorted(names)
 
 
+# Tests of parts that a hand-out does not have, and the mutants that no test
+# kills, which are made of lines of solutions.
+FOR_AUTHORS = {f"tools/test/{name}" for name in (
+    "survivors-locks.txt", "survivors.txt", "test_grade.py", "test_grading.py",
+    "test_labs.py", "test_mutants.py", "test_screen.py")}
+
+
+def belongs(name, lab):
+    """Whether a file of the tree is in the hand-out of a lab. Nothing of
+    another lab is: a later one would be read there."""
+    parts = Path(name).parts
+    if name in FOR_AUTHORS or parts[0] in (".ci", ".github"):
+        return False
+    if parts[:2] != ("docs", "labs") or len(parts) <= 3:
+        return True
+    inside = parts[3:]
+    return Path(*parts[:3]) == lab.folder and \
+        inside[0] not in ("cuts", "wrong") and \
+        inside != ("INSTRUCTOR.md",) and \
+        not (lab.secret and name.endswith(".py"))
+
+
 def all_cuts(root, lab):
     """All cuts of a lab, checked for themselves. A hand-out has none."""
     found = []

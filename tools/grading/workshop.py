@@ -221,15 +221,19 @@ class Workshop:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield self
 
-    def put(self, files, seed=0):
-        """Makes the folder hold the tree, with `files` ({name: bytes}) in the
-        place of its own."""
+    def put(self, files, lab, seed=0):
+        """Makes the folder hold what a lab's hand-out has of the tree, with
+        `files` ({name: bytes}) in the place of its own. So the kernel is the
+        student's, byte for byte, where the files are."""
         if not (self.folder / "build").exists():
             self.begin()
-        wanted = set(self.names) | set(files)
+        files = {**files, labs.STAMP: f"lab = {lab.number}\n".encode()}
+        wanted = {n for n in self.names if labs.belongs(n, lab)} | set(files)
         for name in self.there():
             if name not in wanted:
                 (self.folder / name).unlink()
+                with contextlib.suppress(OSError):  # not empty
+                    os.removedirs((self.folder / name).parent)
         for name in wanted:
             data = files.get(name)
             if data is None:

@@ -20,6 +20,7 @@ from conftest import BUILD, ROOT, long, product, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, screen, workshop
+from tools.run import elf
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
@@ -72,6 +73,7 @@ class Bench:
         shutil.rmtree(self.tree, ignore_errors=True)
         tasks = {task.id for task in lab.tasks}
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
+        handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         workshop.copy_products(BUILD, self.tree)
         self.checker = grading.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
@@ -224,6 +226,17 @@ def test_hand_out_earns_nothing_and_says_why(bench):
 def test_solution_earns_everything(bench):
     outcomes = bench.grade(bench.kept.kernel, bench.right)
     assert {o.state for o in outcomes.values()} == {"pass"}, told(outcomes)
+
+
+@pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
+def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
+    """An answer that depends on an address, or a size, is right for both."""
+    shop = workshop.Workshop(ROOT, tmp_path / "work", PATIENCE)
+    shop.put({}, lab)
+    built = shop.build()
+    assert not built.errors, built.errors
+    assert elf.Elf(built.kernel).segments == \
+        elf.Elf(bench.kept.kernel).segments
 
 
 @pytest.mark.parametrize("lab, task", params(

@@ -43,7 +43,8 @@ def hunted(machine):
     shop = workshop.Workshop(ROOT, ROOT / "build/grade/hunted",
                              machine.patience)
     with shop.alone():
-        shop.put(workshop.as_handed_out(ROOT, lab, lab.files), machine.seed)
+        shop.put(workshop.as_handed_out(ROOT, lab, lab.files), lab,
+                 machine.seed)
         built = shop.build()
         if built.kernel is None:
             raise GradeError("the hand-out does not build:\n" + built.errors)
