@@ -1,12 +1,13 @@
 """Grades labs: `tools/grade TREE...` for instructors, `make grade` in a tree.
 
-    tools/grade [--lab 2] [--seed 7] [--out dir] TREE...
+    tools/grade [--lab 2] [--roster seeds.csv] [--out dir] TREE...
     tools/grade --here [--lab 2]        this tree: make grade
 
 The hand-in files of the lab (lab.toml) are taken from TREE, all other files
 from the tree of this program. The kernel is built, each test runs in a machine
-of its own, and a report lists the points and explains the lost ones. Lab and
-seed are read from the tree's .lab unless given.
+of its own, and a report lists the points and explains the lost ones. The lab is
+read from the tree's .lab unless given. The seed is the roster's, or that of
+--seed, or 0; a tree whose .lab has another one is not graded without them.
 
 Writes report.txt, results.json (Gradescope) and junit.xml to build/grade; for
 several trees, to a folder for each, with summary.csv beside them. Exit status 0
@@ -14,6 +15,7 @@ if all points were earned, 1 if not, 2 if grading failed.
 """
 
 import argparse
+import csv
 import os
 import re
 import sys
@@ -46,17 +48,56 @@ def stamp(tree):
             if type(data.get(key)) is kind}
 
 
+def seed_number(text):
+    """The seed that is written so."""
+    if not re.fullmatch(r"\d{1,9}", text):
+        raise Skipped(f"{text:.20} is no seed: a number of at most 9 digits")
+    return int(text)
+
+
+def read_roster(path):
+    """{name: seed} of a CSV file whose first line names the columns `name` and
+    `seed`; there may be others."""
+    with open(path, newline="", encoding="utf-8-sig") as f:
+        rows = csv.DictReader(f)
+        if not {"name", "seed"} <= set(rows.fieldnames or ()):
+            raise LabError(f"{path}: its first line must name the columns "
+                           "name and seed")
+        try:
+            return {row["name"]: seed_number(row["seed"] or "")
+                    for row in rows}
+        except Skipped as e:
+            raise LabError(f"{path}:{rows.line_num}: {e}") from e
+
+
+def seed_of(tree, own, options):
+    """(seed, note for the instructor or None). `own` is what the tree's .lab
+    says, which a student can edit; None: nothing."""
+    name = options.name or Path(os.path.abspath(tree)).name
+    if options.here:
+        return own or 0, None
+    if options.seed:
+        seed = seed_number(options.seed)
+    elif options.roster is None:
+        seed = 0
+        if own not in (None, seed):
+            raise Skipped(f"its .lab says that it was handed out with seed "
+                          f"{own}: use --roster or --seed")
+    elif name in options.roster:
+        seed = options.roster[name]
+    else:
+        raise Skipped(f"{name} is not in the roster")
+    return seed, None if own in (None, seed) else f"its .lab says seed {own}"
+
+
 def which(tree, options):
-    """(Lab, seed, version) of a tree."""
+    """(Lab, seed, note or None, version) of a tree."""
     said = stamp(tree) or stamp(workshop.inner(tree) or tree)
     number = options.lab or said.get("lab")
     if number is None:
         raise Skipped("which lab? it has no .lab: use --lab N (make grade "
                       "LAB=N)")
-    seed = options.seed or str(said.get("seed", 0))
-    if not re.fullmatch(r"\d{1,9}", seed):
-        raise Skipped(f"{seed:.20} is no seed: a number of at most 9 digits")
-    return (labs.load(ROOT, number), int(seed),
+    return (labs.load(ROOT, number), *seed_of(tree, said.get("seed"), options),
             grading.clean(said.get("version", "")))
 
 
@@ -86,7 +127,7 @@ def answers_of(lab, sheet, own, pristine=None):
 
 def grade_here(options):
     """Grades this tree, with its own build."""
-    lab, seed, version = which(ROOT, options)
+    lab, seed, _, version = which(ROOT, options)
     errors = workshop.make(ROOT, options.patience) or \
         screen.errors(ROOT, lab, options.patience)
     kernel = None if errors else ROOT / "build/slate-workshop.elf"
@@ -133,7 +174,7 @@ class Grader:
         tree = Path(tree)
         if not tree.is_dir():
             raise Skipped("is not a folder")
-        lab, seed, version = which(tree, self.options)
+        lab, seed, note, version = which(tree, self.options)
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
         handed = workshop.collect(tree, lab.files)
         with self.shop.alone():
@@ -143,6 +184,7 @@ class Grader:
                 lab, grading.run_tests(built.kernel, lab, self.patience),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
+        grade.notes += [note] if note else []
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
                         for o in grade.outcomes if o.forged]
         return grade
@@ -169,7 +211,12 @@ def parse():
     parser.add_argument("trees", metavar="TREE", nargs="*")
     parser.add_argument("--lab", metavar="N")
     parser.add_argument("--seed", metavar="N",
-                        help="instead of the seed in the tree's .lab")
+                        help="what the tree was handed out with (0)")
+    parser.add_argument("--roster", metavar="FILE",
+                        help="CSV file with the columns name, that of a TREE,\n"
+                        "and seed")
+    parser.add_argument("--name", metavar="NAME",
+                        help="of the one TREE in the roster (its folder's)")
     parser.add_argument("--out", metavar="DIR",
                         help="folder for the results")
     parser.add_argument("--work", metavar="DIR",
@@ -184,6 +231,10 @@ def parse():
         parser.error("name the trees to grade, or --here")
     if options.patience < 1:
         parser.error("--patience must be at least a second")
+    if options.name and len(options.trees) != 1:
+        parser.error("--name is for one tree")
+    if options.roster:
+        options.roster = read_roster(options.roster)
     return options
 
 
@@ -246,7 +297,7 @@ def main():
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except (GradeError, LabError, Skipped) as e:
+    except (GradeError, LabError, Skipped, OSError) as e:
         print(f"grade: {e}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:

@@ -159,12 +159,12 @@ def write_csv(rows, path):
                       if o.item.name not in items]
     with open(path, "w", newline="", encoding="utf-8") as f:
         out = csv.writer(f)
-        out.writerow(["submission", "lab", "score", *items, "notes"])
+        out.writerow(["submission", "lab", "seed", "score", *items, "notes"])
         for name, grade in rows:
             if isinstance(grade, str):
-                out.writerow([name, "", "", *[""] * len(items), grade])
+                out.writerow([name, "", "", "", *[""] * len(items), grade])
                 continue
             scores = {o.item.name: o.score for o in grade.outcomes}
-            out.writerow([name, grade.lab.number, grade.score,
+            out.writerow([name, grade.lab.number, grade.seed, grade.score,
                           *[scores.get(i, "") for i in items],
                           " | ".join(grade.problems + grade.notes)])

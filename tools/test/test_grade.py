@@ -219,9 +219,8 @@ if not sandbox.problem():
         f'#include "{BUILD}/grade-test/tree/{WORK}"\n'
 
 
-FEW = {"right", "wrong", "panic", "leak", "unsigned", "leaves-127", "assembler",
-       "syntax", "missing",
-       "wrong-answer"}
+FEW = {"right", "liar", "wrong", "panic", "leak", "unsigned", "leaves-127",
+       "assembler", "syntax", "missing", "wrong-answer"}
 ENDLESS = {"no-watchdog", *NOT_BUILT}  # but for FEW
 
 
@@ -274,6 +273,9 @@ def submissions(folder):
     for path in folder.iterdir():
         at = path / "mine" if path.name == "nested" else path
         fill(at, {".lab": f"lab = 0\nseed = {SEED}\n"})
+    for name in ("liar", "stranger"):
+        fill(folder / name, {WORK: body(""), SHEET: RIGHT,
+                             ".lab": f"lab = 0\nseed = {SEED + 1}\n"})
     (folder / "bad-stamp").mkdir()
     (folder / "bad-stamp/.lab").write_bytes(b"\xff[[[[")
 
@@ -336,6 +338,10 @@ class Graded:
         self.tree, self.folder = tree, tree.parent / "handed-in"
         self.folder.mkdir()
         submissions(self.folder)
+        self.roster = tree.parent / "roster.csv"
+        self.roster.write_text("group,name,seed\n" + "".join(
+            f"a,{path.name},{SEED}\n" for path in self.folder.iterdir()
+            if path.name != "stranger"), encoding="utf-8")
         self.rest = {path.name for path in self.folder.iterdir()} - \
             FEW - ENDLESS | {"gone"}
         self.runs = {}
@@ -346,6 +352,7 @@ class Graded:
         if out not in self.runs:
             self.runs[out] = run(
                 self.tree, "--out", folder, "--patience", patience,
+                "--roster", self.roster,
                 *(self.folder / name for name in sorted(names)))
         return folder, self.runs[out]
 
@@ -462,6 +469,7 @@ def test_the_others_are_graded(graded):
     out, done = graded.others()
     assert done.returncode == 2
     assert "gone: is not a folder" in done.stderr
+    assert "stranger: stranger is not in the roster" in done.stderr
     assert "bad-stamp: which lab?" in done.stderr
     assert "Traceback" not in done.stderr + done.stdout
     rows = summary(out)
@@ -479,6 +487,7 @@ def test_summary(graded):
     rows = summary(graded.few()[0])
     assert set(rows) == FEW
     assert rows["right"]["score"] == "100"
+    assert rows["right"]["seed"] == str(SEED)
     assert rows["leak"]["0.doubles"] == "22.5"
 
 
@@ -514,6 +523,13 @@ def test_instructors_read_about_wrong_signatures(graded):
     assert "notes for the instructor" not in result(graded, "right")[0]
 
 
+def test_the_seed_is_the_rosters(graded):
+    """An edited .lab changes no answer, and the instructor reads of it."""
+    assert result(graded, "liar")[0]["sum"] == (20, "pass")
+    assert output(result(graded, "liar")[1], "notes for the instructor") \
+        .startswith(f"its .lab says seed {SEED + 1}")
+
+
 @pytest.mark.parametrize("name", tiers(["right"], ["loop", "undefined"]))
 def test_no_key_is_told(graded, name):
     """The key is in no result of the grader's run with this submission."""
@@ -527,7 +543,8 @@ def test_no_key_is_told(graded, name):
 
 def test_one_tree(tree, graded):
     """The same bytes as before; all points earned; the other formats."""
-    done = run(tree, "--patience", PATIENCE, tree.parent / "handed-in/right")
+    done = run(tree, "--patience", PATIENCE, "--seed", SEED,
+               tree.parent / "handed-in/right")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "total      100/100" in done.stdout
     out = tree / "build/grade"
@@ -559,10 +576,14 @@ def test_here(tree):
     (["--here", "x"], "name the trees to grade"),
     (["--lab", "7", "right"], "there is no lab 7; there are 0"),
     (["--seed", "x", "right"], "x is no seed"),
+    (["right"], "handed out with seed 2: use --roster or --seed"),
+    (["--name", "a", "right", "right"], "--name is for one tree"),
+    (["--roster", "/nowhere", "right"], "No such file"),
+    (["--roster", "right/.lab", "right"], "must name the columns name and"),
     (["--patience", "0", "right"], "at least a second"),
 ])
 def test_usage(tree, graded, arguments, said):
-    places = [tree.parent / "handed-in/right" if a == "right" else a
+    places = [tree.parent / "handed-in" / a if a.startswith("right") else a
               for a in arguments]
     done = run(tree, *places)
     assert done.returncode == 2 and said in done.stderr
