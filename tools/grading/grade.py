@@ -110,7 +110,7 @@ def not_checked(lab, sheet):
     return [grading.Outcome(q, "unreadable", [problem]) if problem else
             grading.Outcome(q, "no answer", ["no answer yet"])
             if answers.get(q.id, "") == "" else
-            grading.Outcome(q, report.NOT_CHECKED) for q in lab.questions]
+            grading.Outcome(q, grading.NOT_CHECKED) for q in lab.questions]
 
 
 def answers_of(lab, sheet, own, pristine=None):

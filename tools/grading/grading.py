@@ -30,6 +30,10 @@ WRITES = 512        # KiB of output on one line
 STUCK = "stuck", ["did not end until the host stopped it: the watchdog did "
                   "not work"]
 
+# The state of an answer that nothing here can judge: `make grade` without the
+# checker, without the grader's kernel, or without a kernel.
+NOT_CHECKED = "not checked"
+
 # Limits of a report: lines, and characters of a line.
 LINES, WIDTH = 60, 200
 
@@ -301,13 +305,13 @@ def write_answers(answers):
 
 
 def _ask(checker, answers, machine):
-    """The results of check(), as {id: text or None}. If the checker fails,
-    every answer gets that error."""
+    """The results of check(), as {id: text, or None, or NOT_CHECKED}. If the
+    checker fails, every answer gets that error."""
     try:
         said = checker["check"](dict(answers), machine)
         return said if isinstance(said, dict) else {}
-    except GradeError as e:
-        return dict.fromkeys(answers, f"cannot be checked: {e}")
+    except GradeError:
+        return dict.fromkeys(answers, NOT_CHECKED)
     except Exception as e:  # pylint: disable=broad-except
         where = traceback.extract_tb(e.__traceback__)[-1]
         return dict.fromkeys(answers, f"the checker failed on it "
@@ -318,14 +322,16 @@ def _ask(checker, answers, machine):
 def check_answers(lab, checker, data, own, pristine=None):
     """Outcomes of a lab's questions, from the bytes of answers.toml. `own` is
     the Machine with the submission's kernel, `pristine` one with the
-    grader's."""
+    grader's; without that, what is asked of it is not checked."""
     answers, problem = read_answers(data)
     asked = {q.id: answers.get(q.id, "") for q in lab.questions}
     given = {name for name, answer in asked.items() if answer != ""}
     said = {}
-    for which, machine in ((False, own), (True, pristine or own)):
+    for which, machine in ((False, own), (True, pristine)):
         mine = {q.id for q in lab.questions if q.pristine == which} & given
-        if mine:
+        if mine and machine is None:
+            said.update(dict.fromkeys(mine, NOT_CHECKED))
+        elif mine:
             answer = _ask(checker, asked, machine)
             said.update({name: answer.get(name, "the checker says nothing "
                                           "about it") for name in mine})
@@ -338,6 +344,8 @@ def _judge(question, said, problem):
     if question.id not in said:
         return Outcome(question, "no answer", ["no answer yet"])
     wrong = said[question.id]
+    if wrong == NOT_CHECKED:
+        return Outcome(question, NOT_CHECKED)
     return Outcome(question, "pass") if wrong is None else \
         Outcome(question, "wrong", [clean(line) for line in
                                     str(wrong).split("\n")][:LINES])

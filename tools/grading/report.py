@@ -7,12 +7,9 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tools.grading.grading import clean
+from tools.grading.grading import NOT_CHECKED, clean
 from tools.grading.labs import Test
 
-
-# The state of an answer that only the instructor's grader can judge.
-NOT_CHECKED = "not checked"
 
 # Where a hint would give away what nobody has tried. (Without a kernel the
 # compiler's errors at the top are the hint.)

@@ -8,8 +8,9 @@ from xml.etree import ElementTree
 
 import pytest
 
+from conftest import ROOT
 from tools.grading import grade as grader
-from tools.grading import report, verdict
+from tools.grading import grading, report, verdict
 from tools.grading.grading import Grade, Outcome
 from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
@@ -83,6 +84,25 @@ def test_checker_that_stays_at_home(sheet, states):
     left = states.count("not checked")
     assert ("because" in text) == ("unreadable" in states)
     assert (f"{left} answer" in text) == (left > 0)
+
+
+@pytest.mark.parametrize("kernel, pristine, states", (
+    ("k", "k", ["pass", "wrong"]), ("k", None, ["not checked", "wrong"]),
+    (None, None, ["not checked", "not checked"])))
+def test_what_cannot_be_asked_is_not_checked(kernel, pristine, states):
+    """Without the grader's kernel, or any, no answer is called wrong."""
+    asked = [LabQuestion("hers", ["0.1"], 5, "?", "!", pristine=True),
+             LabQuestion("mine", ["0.1"], 5, "?", "!")]
+    lab = type("Lab", (), {"questions": asked})
+
+    def check(answers, machine):
+        assert machine.kernel == "k"
+        return {"hers": None, "mine": "no"}
+    found = grading.check_answers(
+        lab, {"check": check}, b"hers = 1\nmine = 2\n",
+        grading.Machine(ROOT, kernel),
+        pristine and grading.Machine(ROOT, pristine))
+    assert [o.state for o in found] == states
 
 
 # ---- the sandbox -----------------------------------------------------------
