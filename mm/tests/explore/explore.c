@@ -13,8 +13,8 @@
 #define NO_CPU  FIBERS_MAX
 #define INTERRUPTS                                                             \
     16 /* of a schedule, at most: reaping, which they undo, ends */
-#define PLACES 4096
-#define FIRST  3 /* accesses of an instruction are its first */
+#define PLACES 16384 /* in a schedule, at most; a power of two */
+#define FIRST  3     /* accesses of an instruction are its first */
 
 const long long fibers_budget = 150000000; /* 20 times what the longest takes */
 
@@ -41,8 +41,19 @@ static uint32_t left; /* points up to the next switch from a seed; 0: none */
 static uint32_t changes[2]; /* BY_PRIORITY: points between changes */
 static uint32_t lowest;     /* priority */
 static unsigned places_left, interrupts_left;
-static uint8_t places[PLACES]; /* accesses by instruction */
-static unsigned accesses;      /* tasks that are about to make one */
+
+/* How often a schedule was at an instruction, or took or released a lock in a
+ * line. If two of them shared a count, the schedule would depend on where the
+ * program was linked. */
+static struct place {
+    uintptr_t place_at;      /* the instruction, or the file's name */
+    int place_line;          /* 0: an instruction */
+    uint32_t place_schedule; /* that of another one is free */
+    uint8_t place_count;
+} places[PLACES];
+static uint32_t schedules; /* so far */
+
+static unsigned accesses; /* tasks that are about to make one */
 uint64_t explore_switches;
 static char shown[64]; /* the schedule whose steps are printed */
 static bool all_steps;
@@ -160,14 +171,32 @@ static void plan_switch(void)
     }
 }
 
-/* Whether to switch at this instruction, or lock in a line. */
-static bool is_place(uintptr_t pc)
+static struct place *find_place(uintptr_t at, int line)
 {
-    uint8_t *count = &places[pc * 0x9e3779b1u >> 12 & (PLACES - 1)];
+    uint32_t hash = ((uint32_t)at + 4096u * (uint32_t)line) * 0x9e3779b1u >> 12;
 
-    if (places_left == 0 || *count == FIRST)
+    for (uint32_t i = hash; i != hash + PLACES; i++) {
+        struct place *p = &places[i % PLACES];
+
+        if (p->place_schedule != schedules)
+            *p = (struct place){at, line, schedules, 0};
+        if (p->place_at == at && p->place_line == line)
+            return p;
+    }
+    fibers_failed("it has more than %d places", PLACES);
+}
+
+/* Whether to switch at this instruction, or lock in a line. */
+static bool is_place(uintptr_t at, int line)
+{
+    struct place *p;
+
+    if (places_left == 0)
         return false;
-    ++*count;
+    p = find_place(at, line);
+    if (p->place_count == FIRST)
+        return false;
+    p->place_count++;
     if (test_random(&chance) % now->schedule_rate != 0)
         return false;
     places_left--;
@@ -237,9 +266,8 @@ static void point(const char *what, const mm_lock_t *lock, const char *file,
     note(what, lock, file, line);
     if (lock != NULL && lock->lock_owner == NULL)
         released = fibers_release(lock);
-    if (now->schedule_way == BY_PLACE
-            ? is_place((uintptr_t)file + (uintptr_t)line * PLACES)
-            : left != 0 && --left == 0)
+    if (now->schedule_way == BY_PLACE ? is_place((uintptr_t)file, line)
+                                      : left != 0 && --left == 0)
         switch_by_seed();
     else if (stops || (released != 0 && is_urgent(released)))
         fibers_leave(FIBER_READY);
@@ -365,7 +393,7 @@ void explore_access(const void *at, size_t size, enum explore_access access,
 
     if (accesses != 0)
         check_access(&a);
-    if (now->schedule_way == BY_PLACE ? !is_place(pc)
+    if (now->schedule_way == BY_PLACE ? !is_place(pc, 0)
                                       : left == 0 || --left != 0)
         return;
     note_step((struct step){.step_what = "accesses", .step_pc = pc});
@@ -431,7 +459,7 @@ static void plan(void)
     is_called = false;
     places_left = now->schedule_depth;
     interrupts_left = now->schedule_interrupt != NULL ? INTERRUPTS : 0;
-    memset(places, 0, sizeof(places));
+    schedules++;
     all_steps = shown[0] != '\0' && strcmp(fibers_name(), shown) == 0;
     if (now->schedule_way == BY_PRIORITY)
         plan_changes();
