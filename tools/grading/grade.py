@@ -74,10 +74,10 @@ def seed_of(tree, own, options):
     """(seed, note for the instructor or None). `own` is what the tree's .lab
     says, which a student can edit; None: nothing."""
     name = options.name or Path(os.path.abspath(tree)).name
-    if options.here:
-        return own or 0, None
     if options.seed:
         seed = seed_number(options.seed)
+    elif options.here:
+        seed = own or 0
     elif options.roster is None:
         seed = 0
         if own not in (None, seed):
@@ -233,6 +233,8 @@ def parse():
         parser.error("--patience must be at least a second")
     if options.name and len(options.trees) != 1:
         parser.error("--name is for one tree")
+    if options.roster and options.here:
+        parser.error("--roster is for trees that were handed in")
     if options.roster:
         options.roster = read_roster(options.roster)
     return options

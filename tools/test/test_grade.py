@@ -574,6 +574,8 @@ def test_here(tree):
 @pytest.mark.parametrize("arguments, said", [
     ([], "name the trees to grade"),
     (["--here", "x"], "name the trees to grade"),
+    (["--here", "--roster", "x"], "--roster is for trees that were handed"),
+    (["--here", "--lab", "0", "--seed", "x"], "x is no seed"),
     (["--lab", "7", "right"], "there is no lab 7; there are 0"),
     (["--seed", "x", "right"], "x is no seed"),
     (["right"], "handed out with seed 2: use --roster or --seed"),
