@@ -268,21 +268,22 @@ def errors(tree, lab, seconds, **options):
     compiler would write it; "" if nothing is. `options` are those of
     workshop.make."""
     rules, found = Rules(tree, lab), []
-    texts = [p.with_suffix(".i") for name in sources(lab)
-             for p in objects_of(tree, name)]
-    names = [name for name in sources(lab) for _ in objects_of(tree, name)]
+    built = [(name, path) for name in sources(lab)
+             for path in objects_of(tree, name)]
     own = [name for name in lab.files if name.endswith((".c", ".h"))]
     for name in own:
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
-    failed = None if found else workshop.make(
-        tree, seconds, [p.relative_to(tree) for p in texts], **options)
+    if found:
+        return "\n".join(found)
+    failed = workshop.make(tree, seconds,
+                           [path.with_suffix(".i").relative_to(tree)
+                            for _, path in built], **options)
     if failed:
         return failed
-    for path in texts if not found else ():
-        found += tokens(path.read_text("utf-8", "replace"), own, rules.asm)
-    for name, path in zip(names, texts):
-        found += objects(name, path.with_suffix(".o"), rules,
-                         disassembler(tree))
+    for name, path in built:
+        text = path.with_suffix(".i").read_text("utf-8", "replace")
+        found += tokens(text, own, rules.asm)
+        found += objects(name, path, rules, disassembler(tree))
     return "\n".join(dict.fromkeys(found))
 
 
@@ -299,8 +300,8 @@ def defined_in(root, folder):
 
 
 def computed(root, lab):
-    """What the objects of a lab's solution use and define, as {key: [word]}.
-    Who writes a file of mm/ may use all of mm/."""
+    """What the objects of a lab's solution use and define, as {key: [word]}; a
+    file of mm/ may use all of mm/."""
     data = {key: set() for key in Rules.KEYS}
     if any(name.startswith("mm/") for name in sources(lab)):
         data["uses"] = defined_in(root, "mm") - ALWAYS
