@@ -75,13 +75,18 @@ def part_of(mutants, seed, part):
                   key=lambda m: place(m, seed))
 
 
+def text_of(survivors):
+    """The text of one of these files; a hand-out of a lab has none."""
+    return survivors.read_text("utf-8") if survivors.exists() else ""
+
+
 def explained(text=None):
     """{identity: reason} of survivors.txt, or of this text: blocks of lines,
     each the identities of mutants and then why they survive. A `-` line without
     a function belongs to the function before it, a `+` line without a `-` line
     to the `-` line before it."""
     found = {}
-    text = SURVIVORS.read_text(encoding="utf-8") if text is None else text
+    text = text_of(SURVIVORS) if text is None else text
     for block in re.split(r"\n\n+", text.strip()):
         where = old = ""
         identities, reason = [], []
@@ -291,8 +296,7 @@ def main():
         parser.error(f"no mutant is in {options.function}")
     each = -(-options.sample // PARTS) or len(mutants)
     tests, result = Seeds() if options.locks else Tests(), Result()
-    reasons = explained(LOCK_SURVIVORS.read_text("utf-8")
-                        if options.locks else None)
+    reasons = explained(text_of(LOCK_SURVIVORS) if options.locks else None)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         parts = [pool.submit(try_part, tests,
                              part_of(mutants, options.seed, part), each, show,
