@@ -22,9 +22,11 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.grading import grading, labs, report, screen, workshop
-from tools.grading.grading import GradeError, Machine
+from tools.grading import grading, labs, questions, report, screen, workshop
+from tools.grading.budget import EACH, WHOLE, Budget
+from tools.grading.grading import GradeError
 from tools.grading.labs import LabError
+from tools.grading.questions import Machine
 from tools.run import sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -103,42 +105,27 @@ def which(tree, options):
 
 # ---- grading ---------------------------------------------------------------
 
-def not_checked(lab, sheet):
-    """The outcomes of questions without the checker, which is not handed out:
-    only missing answers are recognized."""
-    answers, problem = grading.read_answers(sheet)
-    return [grading.Outcome(q, "unreadable", [problem]) if problem else
-            grading.Outcome(q, "no answer", ["no answer yet"])
-            if answers.get(q.id, "") == "" else
-            grading.Outcome(q, grading.NOT_CHECKED) for q in lab.questions]
-
-
-def answers_of(lab, sheet, own, pristine=None):
+def answers_of(lab, sheet, own=None, pristine=None):
     """Outcomes of the lab's questions. `sheet` is the content of
     answers.toml."""
-    if not lab.questions:
-        return []
     path = ROOT / lab.answers[1]
-    if not path.exists():
-        return not_checked(lab, sheet)
-    return grading.check_answers(lab, grading.load_checker(path), sheet, own,
-                                 pristine)
+    checker = questions.load_checker(path) if path.exists() else None
+    return questions.check(lab, sheet, checker, own, pristine)
 
 
 def grade_here(options):
     """Grades this tree, with its own build."""
     lab, seed, _, version = which(ROOT, options)
-    errors = workshop.make(ROOT, options.patience) or \
-        screen.errors(ROOT, lab, options.patience)
+    budget = Budget(options.patience, options.budget)
+    errors = workshop.make(ROOT, budget) or screen.errors(ROOT, lab, budget)
     kernel = None if errors else ROOT / "build/slate-workshop.elf"
-    grade = grading.Grade(lab, grading.run_tests(kernel, lab,
-                                                 options.patience),
-                          errors or "", seed=seed, version=version)
-    sheet = ROOT / lab.answers[0]
-    grade.outcomes += answers_of(
-        lab, sheet.read_bytes() if sheet.is_file() else b"",
-        Machine(ROOT, kernel, seed, options.patience))
-    return grade
+    path = ROOT / lab.answers[0]
+    sheet = path.read_bytes() if path.is_file() else b""
+    return grading.Grade(
+        lab, grading.run_tests(kernel, lab, budget) +
+        answers_of(lab, sheet, Machine(ROOT, kernel, seed, budget)),
+        errors or "", questions.unknown(lab, sheet), seed=seed,
+        version=version)
 
 
 class Grader:
@@ -146,28 +133,29 @@ class Grader:
 
     def __init__(self, options):
         self.options = options
-        self.patience = options.patience
+        self.budget = Budget(options.patience, options.budget)
         base = Path(options.work or ROOT / "build/grade")
-        self.shop = workshop.Workshop(ROOT, base / "work", self.patience,
-                                      hide=[ROOT, *options.trees])
-        self.own = workshop.Workshop(ROOT, base / "pristine", self.patience)
+        self.shop = workshop.Workshop(ROOT, base / "work", self.budget,
+                                      boxed=True)
+        self.own = workshop.Workshop(ROOT, base / "pristine", Budget())
 
     def pristine(self, lab, seed):
         """A Machine with the kernel of the lab's solution."""
+        self.own.budget.begin()
         with self.own.alone():
             self.own.put({}, lab, seed)
             built = self.own.build()
         if built.kernel is None:
             raise GradeError("the grader's own tree does not build:\n"
                              f"{built.errors}")
-        return Machine(self.own.folder, built.kernel, seed, self.patience)
+        return Machine(self.own.folder, built.kernel, seed, self.own.budget)
 
     def build(self, lab):
         """Builds what was put into the workshop; there is no kernel if it has
         what no hand-in may have."""
         built = self.shop.build()
-        refused = screen.errors(self.shop.folder, lab, self.patience,
-                                hide=self.shop.hide) if built.kernel else ""
+        refused = screen.errors(self.shop.folder, lab, self.budget,
+                                boxed=True) if built.kernel else ""
         return workshop.Built(errors=refused) if refused else built
 
     def grade(self, tree):
@@ -177,11 +165,12 @@ class Grader:
         lab, seed, note, version = which(tree, self.options)
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
         handed = workshop.collect(tree, lab.files)
+        self.budget.begin()
         with self.shop.alone():
             self.shop.put({**plain, **handed.files}, lab, seed)
             built = self.build(lab)
             grade = grading.Grade(
-                lab, grading.run_tests(built.kernel, lab, self.patience),
+                lab, grading.run_tests(built.kernel, lab, self.budget),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
         grade.notes += [note] if note else []
@@ -193,13 +182,14 @@ class Grader:
         """Adds the outcomes of the questions."""
         lab, seed = grade.lab, grade.seed
         sheet = files.get(str(lab.answers[0]), b"")
-        given = grading.read_answers(sheet)[0]
+        given = questions.read_answers(sheet)[0]
         kept = any(given.get(q.id, "") != "" and (q.pristine or not kernel)
                    for q in lab.questions)
         pristine = self.pristine(lab, seed) if kept else None
-        own = Machine(self.shop.folder, kernel, seed, self.patience) \
+        own = Machine(self.shop.folder, kernel, seed, self.budget) \
             if kernel else pristine
         grade.outcomes += answers_of(lab, sheet, own, pristine)
+        grade.problems += questions.unknown(lab, sheet)
 
 
 # ---- the command line ------------------------------------------------------
@@ -222,15 +212,18 @@ def parse():
     parser.add_argument("--work", metavar="DIR",
                         help="folder to build in (build/grade)")
     parser.add_argument("--patience", metavar="SECONDS", type=int,
-                        default=grading.PATIENCE,
+                        default=EACH,
                         help="processor time of each compiler and QEMU\n"
-                        f"({grading.PATIENCE})")
+                        f"({EACH})")
+    parser.add_argument("--budget", metavar="SECONDS", type=int, default=WHOLE,
+                        help="processor time of a whole submission "
+                        f"({WHOLE})")
     parser.add_argument("--here", action="store_true")
     options = parser.parse_args()
     if options.here == bool(options.trees):
         parser.error("name the trees to grade, or --here")
-    if options.patience < 1:
-        parser.error("--patience must be at least a second")
+    if min(options.patience, options.budget) < 1:
+        parser.error("--patience and --budget must be at least a second")
     if options.name and len(options.trees) != 1:
         parser.error("--name is for one tree")
     if options.roster and options.here:

@@ -1,5 +1,5 @@
-"""Grades a lab: runs each test in a machine of its own, checks the answers, and
-explains lost points.
+"""Grades a lab: runs each test in a machine of its own, and explains lost
+points. (questions.py checks the answers.)
 
 Only a signed record is a verdict; other output of the machine is used only for
 explanations. A test without a verdict has failed. Nothing depends on the host's
@@ -7,32 +7,23 @@ speed: a watchdog in guest time ends a test that hangs. A test that stops the
 watchdog has failed when the host's time-out ends it.
 """
 
-import json
 import os
 import re
-import sys
-import traceback
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from pathlib import Path
 from signal import SIGKILL, SIGXCPU
 
-from tools.grading import labs, verdict
-from tools.run import elf, gdb, qemu, sandbox
+from tools.grading import verdict
+from tools.grading.budget import EACH, SLOWEST, Spent
+from tools.run import elf, qemu, sandbox
 
 # Further arguments of QEMU for a test: a watchdog.
 MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
-PATIENCE = 120      # processor seconds for one QEMU
-QUESTION = 30       # the same for a run of an answer's checker, which has no
-                    # watchdog and takes about 1
 WRITES = 512        # KiB of output on one line
+MEMORY = 4096       # MiB of QEMU's address space
 STUCK = "stuck", ["did not end until the host stopped it: the watchdog did "
                   "not work"]
-
-# The state of an answer that nothing here can judge: `make grade` without the
-# checker, without the grader's kernel, or without a kernel.
-NOT_CHECKED = "not checked"
 
 # Limits of a report: lines, and characters of a line.
 LINES, WIDTH = 60, 200
@@ -142,18 +133,19 @@ def _symbol(kernel, pc):
 
 # ---- one test --------------------------------------------------------------
 
-def _limits(patience):
-    return {"seconds": patience, "file": WRITES}
+def limits(budget, most=EACH):
+    """Those of sandbox.wrap for a machine. Raises Spent."""
+    return {"seconds": budget.next(most), "file": WRITES, "memory": MEMORY}
 
 
-def _boot(kernel, test, shift, key, patience):
+def _boot(kernel, test, shift, key, within):
     """The run of a test, or None after the host's time-out."""
     line = " ".join(filter(None, (f"grade={test.name}", f"gradekey={key}",
                                   test.append)))
     try:
         result = qemu.run(kernel, append=line, memory=test.memory, budget=None,
-                          shift=shift, extra=MACHINE, timeout=3 * patience,
-                          limits=_limits(patience))
+                          shift=shift, extra=MACHINE, limits=within,
+                          timeout=SLOWEST * within["seconds"])
     except qemu.QemuError as e:
         if "still runs" in str(e):
             return None
@@ -207,10 +199,13 @@ def _explain(result, found):
         ("pass", [])
 
 
-def run_test(kernel, test, shift, patience=PATIENCE):
+def run_test(kernel, test, shift, budget):
     """Runs one test of a lab; returns its Outcome."""
     key = verdict.new_key()
-    result = _boot(kernel, test, shift, key, patience)
+    try:
+        result = _boot(kernel, test, shift, key, limits(budget))
+    except Spent as e:
+        return Outcome(test, "no time", [str(e)])
     if result is None:
         return Outcome(test, *STUCK)
     if result.full:  # the verdict may be missing
@@ -227,7 +222,7 @@ def run_test(kernel, test, shift, patience=PATIENCE):
     return Outcome(test, state, text, forged)
 
 
-def run_tests(kernel, lab, patience=PATIENCE):
+def run_tests(kernel, lab, budget):
     """Outcomes of all tests of a lab; as many run at a time as there are
     processors. Without a kernel none runs."""
     if kernel is None:
@@ -235,117 +230,5 @@ def run_tests(kernel, lab, patience=PATIENCE):
                 for test in lab.tests]
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(
-            lambda test: run_test(kernel, test, lab.shift, patience),
+            lambda test: run_test(kernel, test, lab.shift, budget),
             lab.tests))
-
-
-# ---- questions -------------------------------------------------------------
-
-class Machine:
-    """For a lab's answers.py: the tree, its kernel, and ways to run it.
-    `kernel` is None if it does not build."""
-
-    def __init__(self, root, kernel, seed=0, patience=PATIENCE):
-        self.root, self.seed, self.patience = Path(root), seed, patience
-        self._kernel = kernel
-
-    @property
-    def kernel(self):
-        if self._kernel is None:
-            raise GradeError("the kernel does not build")
-        return self._kernel
-
-    def run(self, commands="", append="", **options):
-        """A counted run: qemu.run, within limits."""
-        options.setdefault("limits", _limits(min(self.patience, QUESTION)))
-        return qemu.run(self.kernel, commands, append, **options)
-
-    def gdb(self, commands, steps, **options):
-        """A session of GDB: see gdb.Session."""
-        return gdb.Session(self.kernel, commands, steps, **options)
-
-
-def load_checker(path):
-    """The names that an answers.py defines."""
-    names = {"__name__": "answers", "__file__": str(path)}
-    code = compile(Path(path).read_text("utf-8-sig"), str(path), "exec")
-    folder = str(Path(path).parent)
-    sys.path.insert(0, folder)
-    try:
-        exec(code, names)  # pylint: disable=exec-used
-    finally:
-        sys.path.remove(folder)
-    return names
-
-
-def read_answers(data):
-    """({id: answer}, error in the file or None)."""
-    try:
-        return labs.tomllib.loads(data.decode("utf-8-sig")), None
-    except UnicodeDecodeError:
-        return {}, "answers.toml is not UTF-8 text"
-    except (labs.tomllib.TOMLDecodeError, RecursionError, ValueError) as e:
-        return {}, f"answers.toml: {clean(e)}"
-
-
-def _toml(value):
-    """A value in TOML."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{k} = {_toml(v)}"
-                               for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_toml, value)) + "]"
-    return json.dumps(value)
-
-
-def write_answers(answers):
-    """The bytes of an answers.toml."""
-    return "".join(f"{name} = {_toml(answer)}\n"
-                   for name, answer in answers.items()).encode()
-
-
-def _ask(checker, answers, machine):
-    """The results of check(), as {id: text, or None, or NOT_CHECKED}. If the
-    checker fails, every answer gets that error."""
-    try:
-        said = checker["check"](dict(answers), machine)
-        return said if isinstance(said, dict) else {}
-    except GradeError:
-        return dict.fromkeys(answers, NOT_CHECKED)
-    except Exception as e:  # pylint: disable=broad-except
-        where = traceback.extract_tb(e.__traceback__)[-1]
-        return dict.fromkeys(answers, f"the checker failed on it "
-                             f"({type(e).__name__}, {Path(where[0]).name}:"
-                             f"{where[1]})")
-
-
-def check_answers(lab, checker, data, own, pristine=None):
-    """Outcomes of a lab's questions, from the bytes of answers.toml. `own` is
-    the Machine with the submission's kernel, `pristine` one with the
-    grader's; without that, what is asked of it is not checked."""
-    answers, problem = read_answers(data)
-    asked = {q.id: answers.get(q.id, "") for q in lab.questions}
-    given = {name for name, answer in asked.items() if answer != ""}
-    said = {}
-    for which, machine in ((False, own), (True, pristine)):
-        mine = {q.id for q in lab.questions if q.pristine == which} & given
-        if mine and machine is None:
-            said.update(dict.fromkeys(mine, NOT_CHECKED))
-        elif mine:
-            answer = _ask(checker, asked, machine)
-            said.update({name: answer.get(name, "the checker says nothing "
-                                          "about it") for name in mine})
-    return [_judge(q, said, problem) for q in lab.questions]
-
-
-def _judge(question, said, problem):
-    if problem:
-        return Outcome(question, "unreadable", [problem])
-    if question.id not in said:
-        return Outcome(question, "no answer", ["no answer yet"])
-    wrong = said[question.id]
-    if wrong == NOT_CHECKED:
-        return Outcome(question, NOT_CHECKED)
-    return Outcome(question, "pass") if wrong is None else \
-        Outcome(question, "wrong", [clean(line) for line in
-                                    str(wrong).split("\n")][:LINES])

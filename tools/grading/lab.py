@@ -4,9 +4,9 @@
 
 The solutions of that lab are cut from the sources, except those of `tasks`, and
 the files for instructors are left out: INSTRUCTOR.md, the cuts, wrong
-solutions, other labs. Everything else is as in this tree. `seed` is
-for labs whose answers depend on the student; the hand-out's file .lab holds it
-and the number of the lab, so that `make grade` needs no LAB there.
+solutions, the answers' checker, other labs. Everything else is as in this tree.
+`seed` is for labs whose answers depend on the student; the hand-out's file .lab
+holds it and the number of the lab, so that `make grade` needs no LAB there.
 """
 
 import argparse
@@ -22,9 +22,6 @@ from tools.grading.labs import LabError
 from tools.grading.workshop import SEED_FILE, planted_seed
 
 ROOT = Path(__file__).resolve().parents[2]
-
-# From this line on an answers.py is not handed out.
-SECRET = "# ---- not handed out"
 
 START = """\
 # Lab {number}: {title}
@@ -62,9 +59,7 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
         source, target = Path(root) / name, Path(out) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         text = cut.get(name)
-        if Path(name) == lab.answers[1]:
-            text = source.read_text(encoding="utf-8").split(SECRET)[0]
-        elif name == SEED_FILE:
+        if name == SEED_FILE:
             text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
         if text is None:
             shutil.copy2(source, target, follow_symlinks=False)

@@ -14,7 +14,7 @@ import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.grading import cuts
+from tools.grading import cuts, forms
 
 try:
     import tomllib
@@ -54,13 +54,15 @@ class Test:
 
 @dataclass
 class Question:
-    """A question, answered in answers.toml and checked by answers.py; against
-    the grader's own kernel if `pristine`."""
+    """A question, answered in answers.toml in one of forms.FORMS, and checked
+    by answers.py; against the grader's own kernel if `pristine`."""
     id: str
     tasks: list
     points: int
     text: str
     hint: str
+    form: str
+    words: list = field(default_factory=list)   # of the form "word"
     pristine: bool = False
 
     @property
@@ -81,7 +83,6 @@ class Lab:
     reading: list
     files: list
     shift: int = 2
-    secret: bool = False
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
     questions: list = field(default_factory=list)
@@ -92,7 +93,8 @@ class Lab:
 
     @property
     def answers(self):
-        """The student's answers, and their checker."""
+        """The student's answers, and their checker, which is not handed
+        out."""
         return self.folder / "answers.toml", self.folder / "answers.py"
 
     @property
@@ -107,8 +109,7 @@ TEXT, TEXTS, NUMBER, SWITCH = "a text", "a list of texts", "a number", \
 KEYS = {
     "lab": {"number": (NUMBER, True), "title": (TEXT, True),
             "hours": (TEXT, True), "reading": (TEXTS, True),
-            "files": (TEXTS, True), "shift": (NUMBER, False),
-            "secret": (SWITCH, False)},
+            "files": (TEXTS, True), "shift": (NUMBER, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
@@ -116,7 +117,8 @@ KEYS = {
              "append": (TEXT, False)},
     "question": {"id": (TEXT, True), "tasks": (TEXTS, True),
                  "points": (NUMBER, True), "text": (TEXT, True),
-                 "hint": (TEXT, True), "pristine": (SWITCH, False)},
+                 "hint": (TEXT, True), "form": (TEXT, True),
+                 "words": (TEXTS, False), "pristine": (SWITCH, False)},
 }
 TABLES = {"task": Task, "test": Test, "question": Question}
 
@@ -205,6 +207,11 @@ def _check_names(lab, fail):
     for question in lab.questions:
         if not re.fullmatch(r"[a-z][a-z0-9_]*", question.id):
             fail(f"question {question.id}: an id is one word of small letters")
+        if question.form not in forms.FORMS:
+            fail(f"question {question.id}: unknown form {question.form:.20}; "
+                 f"there are {', '.join(forms.FORMS)}")
+        if (question.form == "word") != bool(question.words):
+            fail(f"question {question.id}: words are for the form word")
     known = {t.id for t in lab.tasks}
     for item in lab.items:
         if not item.tasks:
@@ -235,8 +242,7 @@ def _check_files(root, lab, fail):
     if lab.questions:
         if str(sheet) not in lab.files:
             fail(f"there are questions, but {sheet} is not among the files")
-        if not lab.secret and not (root / checker).is_file() and \
-                not (root / STAMP).exists():
+        if not (root / checker).is_file() and not (root / STAMP).exists():
             fail(f"there are questions, but no {checker}")
 
 
@@ -290,6 +296,10 @@ FOR_AUTHORS = {f"tools/test/{name}" for name in (
     "survivors-locks.txt", "survivors.txt", "test_grade.py", "test_grading.py",
     "test_labs.py", "test_mutants.py", "test_screen.py")}
 
+# What a lab's folder has for authors and instructors alone. What answers
+# questions is of that kind: it would answer them for students.
+KEPT = {"cuts", "wrong", "INSTRUCTOR.md", "answers.py", "witness.py"}
+
 
 def belongs(name, lab):
     """Whether a file of the tree is in the hand-out of a lab. Nothing of
@@ -299,11 +309,7 @@ def belongs(name, lab):
         return False
     if parts[:2] != ("docs", "labs") or len(parts) <= 3:
         return True
-    inside = parts[3:]
-    return Path(*parts[:3]) == lab.folder and \
-        inside[0] not in ("cuts", "wrong") and \
-        inside != ("INSTRUCTOR.md",) and \
-        not (lab.secret and name.endswith(".py"))
+    return Path(*parts[:3]) == lab.folder and parts[3] not in KEPT
 
 
 def all_cuts(root, lab):

@@ -7,13 +7,16 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tools.grading.grading import NOT_CHECKED, clean
+from tools.grading.grading import clean
 from tools.grading.labs import Test
+from tools.grading.questions import NOT_CHECKED
 
+
+KEPT = "your instructor's grader checks it"
 
 # Where a hint would give away what nobody has tried. (Without a kernel the
 # compiler's errors at the top are the hint.)
-NOT_TRIED = {"no kernel", "not written", "no answer"}
+NOT_TRIED = {"no kernel", "no time", "not written", "no answer"}
 
 
 def debug_line(outcome):
@@ -29,7 +32,7 @@ def explanation(outcome):
     if outcome.state == "pass":
         return []
     if outcome.state == NOT_CHECKED:
-        return ["your instructor's grader checks this"]
+        return outcome.text or [KEPT]
     lines = list(outcome.text)
     if outcome.state in NOT_TRIED:
         return lines
@@ -52,12 +55,17 @@ def _row(outcome, width):
 
 def _unchecked(outcomes, width):
     """One line about all answers that only the instructor can check."""
-    left = [o.item.points for o in outcomes if o.state == NOT_CHECKED]
+    left = [o.item.points for o in outcomes if _is_kept(o)]
     if not left:
         return []
     name = f"{len(left)} answer{'s' * (len(left) > 1)}"
-    return [f"{name:<{width}}  {f'0/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
-            "your instructor's grader checks them"]
+    return [f"{name:<{width}}  {f'?/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
+            f"{KEPT}"]
+
+
+def _is_kept(outcome):
+    """Whether nothing here can judge it, whatever the kernel is."""
+    return outcome.state == NOT_CHECKED and not outcome.text
 
 
 def table(grade):
@@ -70,11 +78,14 @@ def table(grade):
         lines += ["the kernel does not build:"]
         lines += ["    " + line for line in grade.build_errors.splitlines()]
     for outcome in grade.outcomes:
-        if outcome.state != NOT_CHECKED:
+        if not _is_kept(outcome):
             lines.append(_row(outcome, width))
             lines += ["    " + line for line in explanation(outcome)]
     lines += _unchecked(grade.outcomes, width)
-    lines += ["", f"{'total':<{width}}  {grade.score:g}/100"]
+    left = sum(o.item.points for o in grade.outcomes if _is_kept(o))
+    lines += ["", f"{'total':<{width}}  {grade.score:g}/{100 - left}" +
+              (f", and {left} points that are not checked here" if left
+               else "")]
     return "\n".join(lines) + "\n"
 
 

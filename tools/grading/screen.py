@@ -249,8 +249,7 @@ class Rules:
 
 def disassembler(tree):
     """The objdump beside the compiler that has built a tree."""
-    compiler = (Path(tree) / "build/flags").read_text("utf-8").split()[0]
-    return [re.sub(r"gcc$", "objdump", compiler)]
+    return [re.sub(r"gcc$", "objdump", cc) for cc in workshop.compiler(tree)]
 
 
 def sources(lab):
@@ -263,7 +262,7 @@ def objects_of(tree, name):
     return [p for p in (at.with_suffix(".o") for at in there) if p.exists()]
 
 
-def errors(tree, lab, seconds, **options):
+def errors(tree, lab, budget, **options):
     """What is wrong with the hand-in files in a tree that has been built, as a
     compiler would write it; "" if nothing is. `options` are those of
     workshop.make."""
@@ -275,7 +274,7 @@ def errors(tree, lab, seconds, **options):
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
     if found:
         return "\n".join(found)
-    failed = workshop.make(tree, seconds,
+    failed = workshop.make(tree, budget,
                            [path.with_suffix(".i").relative_to(tree)
                             for _, path in built], **options)
     if failed:

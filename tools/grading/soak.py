@@ -15,7 +15,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.grading import grading, labs, workshop
+from tools.grading import labs, questions, workshop
+from tools.grading.budget import Budget
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ("results.json", "junit.xml", "report.txt")
@@ -27,13 +28,13 @@ def solution(lab, folder):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     if lab.questions:
-        errors = workshop.make(ROOT, grading.PATIENCE)
+        errors = workshop.make(ROOT, Budget())
         if errors:
             sys.exit(f"soak: the tree does not build:\n{errors}")
-        checker = grading.load_checker(ROOT / lab.answers[1])
-        machine = grading.Machine(ROOT, ROOT / "build/slate-workshop.elf")
+        checker = questions.load_checker(ROOT / lab.answers[1])
+        machine = questions.Machine(ROOT, ROOT / "build/slate-workshop.elf")
         (folder / lab.answers[0]).write_bytes(
-            grading.write_answers(checker["solve"](machine)))
+            questions.write_answers(checker["solve"](machine)))
 
 
 def grade(lab, tree, out):

@@ -13,10 +13,12 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tools.grading import labs
+from tools.grading.budget import SLOWEST, Spent
 from tools.run import sandbox
 
 SEED_FILE = "tools/workshop/labs/seed.h"
@@ -32,9 +34,6 @@ PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "user", "flags", "workshop_commands.c", "workshop_commands.o",
             "slate.elf", "initrd.tar", "slate-workshop.elf",
             "initrd-workshop.tar")
-
-# The limit of the whole build, in time limits of one process.
-WHOLE = 30
 
 
 def planted_seed(name, text, seed):
@@ -148,10 +147,20 @@ def _first_errors(text):
     return "\n".join(lines[j] for j in keep if j < len(lines))
 
 
-def make(tree, seconds, targets=("workshop",), options=(), hide=None):
-    """Runs make under limits; returns its errors, or None if all went well.
-    With `hide`, a list of folders, it runs in a sandbox where they are empty
-    and only `tree` can be written."""
+def compiler(tree):
+    """The compiler that has built a tree, or nothing."""
+    with contextlib.suppress(OSError, IndexError):
+        return [(Path(tree) / "build/flags").read_text("utf-8").split()[0]]
+    return []
+
+
+def make(tree, budget, targets=("workshop",), options=(), boxed=False):
+    """Runs make within limits; returns its errors, or None if all went well.
+    A `boxed` one runs in a sandbox that has the compiler and `tree` alone."""
+    try:
+        seconds = budget.next()
+    except Spent as e:
+        return f"error: {e}"
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
                         "BUILD", "DEBUG", "SANITIZE", "V")}
@@ -159,16 +168,17 @@ def make(tree, seconds, targets=("workshop",), options=(), hide=None):
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
     argv = sandbox.wrap(["make", "--no-print-directory", "-k",
-                         f"-j{os.cpu_count()}", *targets, *options],
-                        seconds, MEMORY, FILE,
-                        write=[] if hide is None else [tree],
-                        read=[Path(h) / ".venv" for h in hide or ()],
-                        hide=hide or ())
+                         f"-j{os.cpu_count()}",
+                         f"PYTHON={os.path.realpath(sys.prefix)}/bin/python",
+                         *targets, *options],
+                        seconds, MEMORY, FILE, write=[tree] if boxed else [],
+                        read=[sys.prefix, sys.base_prefix,
+                              *map(sandbox.home, compiler(tree))])
     with open(log, "wb") as out:
         process = subprocess.Popen(argv, cwd=tree, env=env, stdout=out,
                                    stderr=out, stdin=subprocess.DEVNULL)
         try:
-            status = process.wait(timeout=WHOLE * seconds)
+            status = process.wait(timeout=SLOWEST * seconds)
         except subprocess.TimeoutExpired:
             process.terminate()
             process.wait()
@@ -200,9 +210,9 @@ def copy_products(build, folder):
 class Workshop:
     """A folder in which versions of the tree `root` are built."""
 
-    def __init__(self, root, folder, seconds, options=(), hide=None):
+    def __init__(self, root, folder, budget, options=(), boxed=False):
         self.root, self.folder = Path(root), Path(folder)
-        self.seconds, self.options, self.hide = seconds, options, hide
+        self.budget, self.options, self.boxed = budget, options, boxed
         self.names = [n for n in labs.tracked(root) if self.is_needed(n)]
 
     @staticmethod
@@ -210,7 +220,7 @@ class Workshop:
         """Whether a build needs the file: not pages, pictures and tests of the
         whole tree."""
         return not name.startswith((".", "docs/", "tools/test/")) or \
-            re.match(rf"{labs.FOLDER}/.*\.(toml|py|c|h)$", name)
+            re.match(rf"{labs.FOLDER}/.*\.(toml|c|h)$", name)
 
     @contextlib.contextmanager
     def alone(self):
@@ -271,8 +281,8 @@ class Workshop:
         """Builds the files in the folder."""
         kernel = self.folder / "build/slate-workshop.elf"
         kernel.unlink(missing_ok=True)  # never one of another submission
-        errors = make(self.folder, self.seconds, options=self.options,
-                      hide=self.hide)
+        errors = make(self.folder, self.budget, options=self.options,
+                      boxed=self.boxed)
         if errors is None and kernel.exists():
             return Built(kernel)
         return Built(errors=errors or "the build made no kernel")

@@ -15,7 +15,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tools.run import corefile, debug, qemu, watchdog
+from tools.run import corefile, debug, qemu, sandbox, watchdog
 
 GDB = os.environ.get("GDB", "gdb")
 HERE = Path(__file__).resolve().parent
@@ -26,16 +26,23 @@ class GdbError(Exception):
     """GDB or QEMU failed."""
 
 
-def _gdb(kernel, plan, folder, target):
+def _boxed(argv, kernel, folder, limits):
+    """The command line of a program that reads an untrusted kernel."""
+    return sandbox.wrap(argv, write=[folder], read=[
+        HERE.parent, Path(kernel).parent], **limits) if limits else argv
+
+
+def _gdb(kernel, plan, folder, target, limits=None):
     """Runs GDB with Slate's commands; gdb_steps.py executes `plan` on the
     target. Returns the output of each step's commands."""
     plan_file, answers = f"{folder}/plan", f"{folder}/answers"
     Path(plan_file).write_text(json.dumps(plan), encoding="utf-8")
-    argv = [GDB, "-nx", "-q", "--batch", "-x", str(SETTINGS), str(kernel),
-            *target, "-x", str(HERE / "gdb_steps.py")]
+    argv = [GDB, "-nx", "-q", "--batch", "-iex", "set auto-load off",
+            "-x", str(SETTINGS), str(kernel), *target,
+            "-x", str(HERE / "gdb_steps.py")]
     done = watchdog.run(
-        argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        encoding="utf-8",
+        _boxed(argv, kernel, folder, limits), encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         env={**os.environ, "SLATE_PLAN": plan_file, "SLATE_ANSWERS": answers,
              "LC_ALL": "C.UTF-8"})
     said = []
@@ -52,10 +59,14 @@ class Session:
     (function, [commands for GDB]); GDB continues to each function in turn.
     Afterwards `said` has a {command: output} for each step, and `serial` the
     text of the serial line. After step number `core_at` the machine's memory
-    is written to `core_file`. `extra` are further arguments of QEMU."""
+    is written to `core_file`. `extra` are further arguments of QEMU. `limits`
+    are those of sandbox.wrap for QEMU and for GDB, with a kernel that is not
+    trusted."""
 
     def __init__(self, kernel, commands, steps, memory="32", append="",
-                 core_at=None, core_file=None, extra=(), initrd=None):
+                 core_at=None, core_file=None, extra=(), initrd=None,
+                 limits=None):
+        self.limits = limits
         with debug.socket_folder() as folder:
             self._run(folder, kernel, steps, qemu.command(
                 qemu.boot_arguments(kernel, qemu.kernel_line(commands, append),
@@ -64,6 +75,7 @@ class Session:
                 extra=[*qemu.BARE, *extra]), core_at, core_file)
 
     def _run(self, folder, kernel, steps, argv, core_at, core_file):
+        argv = _boxed(argv, kernel, folder, self.limits)
         stub = f"{folder}/stub"
         with debug.listen(stub) as server, \
                 open(f"{folder}/qemu", "wb") as errors:
@@ -74,7 +86,7 @@ class Session:
                            "core": str(core_file) if i == core_at else None}
                           for i, (at, do) in enumerate(steps)], "live": stub}
         try:
-            self.said = _gdb(kernel, plan, folder, [])
+            self.said = _gdb(kernel, plan, folder, [], self.limits)
             self.serial = qemu.plain(Path(f"{folder}/serial").read_text(
                 encoding="latin-1"))
             if core_at is not None:

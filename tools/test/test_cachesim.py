@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import ROOT
-from tools.grading import grading
+from tools.grading import questions
 from tools.measure import cachesim as command
 from tools.measure import cache_model, cachesim_picture, statistics
 from tools.run import watchdog
@@ -198,15 +198,10 @@ LAB = ROOT / "docs/labs/04-caches"
 @pytest.mark.parametrize("seed", (0, 4, 7))
 def test_the_rules_of_lab_4_are_what_the_kernel_does(kernel, seed):
     """For three of the eight sizes, answers.py agrees with a run."""
-    lab = grading.load_checker(LAB / "answers.py")
+    lab = questions.load_checker(LAB / "answers.py")
     machine = SimpleNamespace(seed=seed, kernel=kernel)
     found = lab["solve"](machine)
     assert lab["rules"](lab["size_of"](seed)) == found
     assert set(lab["check"](found, machine).values()) == {None}
     wrong = {name: answer + 1 for name, answer in found.items()}
     assert None not in lab["check"](wrong, machine).values()
-    assert lab["check"]({"colours": 1.5, "per_slab": [3]}, machine) == {
-        "per_slab": "a number is wanted, not [3]",
-        "colours": "a number is wanted, not 1.5",
-        "sets_used": "no answer yet", "missed_486": "no answer yet",
-        "missed_pentium": "no answer yet"}

@@ -313,8 +313,8 @@ def tree(tmp_path):
             "docs/labs/02-buddies/wrong/a.patch": "wrong\n",
             "docs/labs/02-buddies/cuts/2.1.cut": SPLIT,
             "docs/labs/02-buddies/cuts/2.2.cut": MERGE,
-            "docs/labs/02-buddies/answers.py":
-                "def check():\n    pass\n# ---- not handed out\nsecret = 1\n",
+            "docs/labs/02-buddies/answers.py": "def check():\n    pass\n",
+            "docs/labs/02-buddies/size.py": "print(7)\n",
             "docs/labs/03-slab/lab.toml": OTHER_TOML,
             "docs/labs/03-slab/README.md": "Later.\n",
             "docs/labs/02-buddies/tests/split.c": "x\n",
@@ -413,9 +413,8 @@ def test_contents_of_a_hand_out(tree, tmp_path):
     here = {n for n in files(out) if not n.startswith("tools/")}
     assert here == {
         ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
-        L + "README.md", L + "answers.py", L + "tests/split.c"}
+        L + "README.md", L + "size.py", L + "tests/split.c"}
     assert (out / "mm/x.c").read_text(encoding="utf-8") == ALL_CUT
-    assert "secret" not in (out / L / "answers.py").read_text(encoding="utf-8")
     assert "seed = 7\n" in (out / ".lab").read_text(encoding="utf-8")
     start = (out / "START-HERE.md").read_text(encoding="utf-8")
     assert L + "README.md" in start
@@ -427,16 +426,6 @@ def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
     lab(tree, "--lab", "3", "--out", tree / "first")
     lab(tree, "--lab", "2", "--out", tmp_path / "out")
     assert not {n for n in files(tmp_path / "out") if "first" in n}
-
-
-def test_secret_checkers_stay(tree, tmp_path):
-    """A secret answers.py, and the modules it uses, are not handed out."""
-    folder = tree / "docs/labs/02-buddies"
-    (folder / "lab.toml").write_text("secret = true\n" + LAB_TOML, "utf-8")
-    (folder / "witness.py").write_text("def see():\n    pass\n", "utf-8")
-    assert lab(tree, "--lab", "2", "--out", tmp_path / "o").returncode == 0
-    assert not {n for n in files(tmp_path / "o")
-                if n.startswith("docs/labs") and n.endswith(".py")}
 
 
 def test_solved_tasks(tree, tmp_path):
@@ -471,7 +460,7 @@ def test_the_encoding_of_the_locale_has_no_say(tree, tmp_path, monkeypatch):
 @pytest.mark.parametrize("change", [
     lambda data: b"\xef\xbb\xbf" + data,
     lambda data: data.replace(b"\n", b"\r\n")])
-@pytest.mark.parametrize("name", ["lab.toml", "answers.py", "cuts/2.1.cut"])
+@pytest.mark.parametrize("name", ["lab.toml", "cuts/2.1.cut"])
 def test_marks_and_line_ends_of_other_editors(tree, tmp_path, name, change):
     path = tree / "docs/labs/02-buddies" / name
     path.write_bytes(change(path.read_bytes()))

@@ -91,6 +91,7 @@ hint = "shift it"
 
 [[question]]
 id = "sum"
+form = "integer"
 tasks = ["0.3"]
 points = 20
 text = "40 and the seed?"
@@ -315,7 +316,7 @@ def odd_files(folder):
 
 ANSWERS = {"wrong-answer": ("sum = 1\n", "wrong"),
            "no-answer": ('sum = ""\n', "no answer"),
-           "odd-answer": ("sum = [1, {a = 2}]\n", "wrong"),
+           "odd-answer": ("sum = [1, {a = 2}]\n", "wrong form"),
            "broken-answers": ("sum = = 3\n", "unreadable"),
            "deep-answers": ("sum = " + "[" * 20000 + "\n", "unreadable")}
 

@@ -2,6 +2,7 @@
 are in test_grade.py."""
 
 import os
+import re
 import shutil
 import subprocess
 from xml.etree import ElementTree
@@ -9,8 +10,9 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import ROOT
+from tools.grading import budget, forms
 from tools.grading import grade as grader
-from tools.grading import grading, report, verdict
+from tools.grading import grading, questions, report, verdict, workshop
 from tools.grading.grading import Grade, Outcome
 from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
@@ -66,24 +68,81 @@ def test_hints_are_for_what_was_tried(state, told):
     assert ('alone: make gdb APPEND="grade=0.a"' in said) == told
 
 
+# ---- questions -------------------------------------------------------------
+
+def lab_of(*asked):
+    return type("Lab", (), {"number": 0, "title": "t", "questions": asked,
+                            "answers": ("no", "such checker")})
+
+
+def question(name, form="integer", points=5, **more):
+    return LabQuestion(name, ["0.1"], points, "why?", "because", form, **more)
+
+
 @pytest.mark.parametrize("sheet, states", (
     ("sum = 42\nwhy = 0\n", ["not checked", "not checked"]),
     ("\ufeffsum = 42\r\nwhy = 0\r\n", ["not checked", "not checked"]),
     ("sum = 42\nwhy = \"\"\n", ["not checked", "no answer"]),
+    ("sum = 42\nwhy = 1.5\n", ["not checked", "wrong form"]),
     ("sum 42", ["unreadable", "unreadable"])))
-def test_checker_that_stays_at_home(sheet, states):
-    """The report names missing answers; the others take one line, without a
-    hint."""
-    asked = [LabQuestion(name, ["0.1"], 5, "why?", "because")
-             for name in ("sum", "why")]
-    lab = type("Lab", (), {"number": 0, "title": "t", "questions": asked,
-                           "answers": ("no", "such checker")})
-    found = grader.answers_of(lab, sheet.encode(), None)
+def test_what_a_tree_without_the_checker_says(sheet, states):
+    """It names answers that are missing or badly formed; the others take one
+    line, without a hint, and do not count as lost."""
+    lab = lab_of(question("sum"), question("why"))
+    found = grader.answers_of(lab, sheet.encode())
     assert [o.state for o in found] == states
     text = report.table(Grade(lab, found))
     left = states.count("not checked")
-    assert ("because" in text) == ("unreadable" in states)
+    assert ("because" in text) == ("unreadable" in states or
+                                   "wrong form" in states)
     assert (f"{left} answer" in text) == (left > 0)
+    assert f" 0/{100 - 5 * left}" in text
+    assert (f"and {5 * left} points that are not checked here" in text) == \
+        (left > 0)
+
+
+RIGHT = {"integer": (3, 0x18), "number": (3, 1.5, -2), "name": ("a b", "a"),
+         "function": ("f", "f()"), "word": ("leak",),
+         "names": ([], ["a", "b"]), "table": ([], [["a", 1], ["b", 1, 2.5]])}
+ODD = (True, 3, 1.5, "3", "a b", "f ", [], {}, [1], [["a"]], [["a", "b"]],
+       [[1, 2]], [[]], {"a": 1})
+
+
+@pytest.mark.parametrize("form", forms.FORMS)
+def test_forms(form):
+    asked = question("q", form, words=["leak", "no-lock"])
+    for answer in RIGHT[form]:
+        assert forms.problem(asked, answer) is None
+        questions.write_answers({"q": answer})
+    for answer in ODD:
+        said = forms.problem(asked, answer)
+        kind = {bool: "", int: "integer number", float: "number",
+                str: "name", list: "names table", dict: ""}[type(answer)]
+        assert said is not None or form in kind or form == "function"
+        assert said is None or said.startswith(("wants ", "is one of leak"))
+
+
+def test_a_student_and_a_grader_call_the_same_answers_badly_formed():
+    """Whatever the answer: without the checker it is as with it, or not
+    checked."""
+    def check(answers, machine):
+        return {name: "no" if answers[name] == 3 else None for name in answers}
+    for form in forms.FORMS:
+        lab = lab_of(question("q", form, words=["leak"]))
+        for answer in (*ODD, *RIGHT[form], ""):
+            sheet = questions.write_answers({"q": answer})
+            machine = questions.Machine(ROOT, "k")
+            (here,) = questions.check(lab, sheet)
+            (there,) = questions.check(lab, sheet, {"check": check}, machine)
+            if here.state == "not checked":
+                assert there.state == ("wrong" if answer == 3 else "pass")
+            else:
+                assert (here.state, here.text) == (there.state, there.text)
+
+
+def test_answers_to_no_question_are_said():
+    assert questions.unknown(lab_of(question("sum")), b"sum = 1\nsun = 2\n") \
+        == ["answers.toml: there is no question sun"]
 
 
 @pytest.mark.parametrize("kernel, pristine, states", (
@@ -91,18 +150,69 @@ def test_checker_that_stays_at_home(sheet, states):
     (None, None, ["not checked", "not checked"])))
 def test_what_cannot_be_asked_is_not_checked(kernel, pristine, states):
     """Without the grader's kernel, or any, no answer is called wrong."""
-    asked = [LabQuestion("hers", ["0.1"], 5, "?", "!", pristine=True),
-             LabQuestion("mine", ["0.1"], 5, "?", "!")]
-    lab = type("Lab", (), {"questions": asked})
+    lab = lab_of(question("hers", pristine=True), question("mine"))
 
     def check(answers, machine):
-        assert machine.kernel == "k"
+        assert machine.kernel == "k" and len(answers) == 1
         return {"hers": None, "mine": "no"}
-    found = grading.check_answers(
-        lab, {"check": check}, b"hers = 1\nmine = 2\n",
-        grading.Machine(ROOT, kernel),
-        pristine and grading.Machine(ROOT, pristine))
+    found = questions.check(
+        lab, b"hers = 1\nmine = 2\n", {"check": check},
+        questions.Machine(ROOT, kernel),
+        pristine and questions.Machine(ROOT, pristine))
     assert [o.state for o in found] == states
+
+
+@pytest.mark.parametrize("fails, said", (
+    (questions.CannotAsk("no prompt"), "no prompt"),
+    (ValueError("odd"), "the checker failed on it (ValueError")))
+def test_a_checker_that_fails_calls_nothing_wrong(fails, said):
+    def check(answers, machine):
+        raise fails
+    (found,) = questions.check(lab_of(question("q")), b"q = 1\n",
+                               {"check": check}, questions.Machine(ROOT, "k"))
+    assert found.state == "not checked" and found.text[0].startswith(said)
+    assert found.score == 0
+
+
+# ---- the budget ------------------------------------------------------------
+
+@pytest.fixture
+def spent(monkeypatch):
+    """Sets the processor seconds that seem to be used, and the clock."""
+    now = {"used": 1000.0, "clock": 0.0}
+    monkeypatch.setattr(budget, "_used", lambda: now["used"])
+    monkeypatch.setattr(budget.time, "monotonic", lambda: now["clock"])
+    return now
+
+
+def test_a_budget_is_for_one_submission(spent):
+    mine = budget.Budget(each=20, whole=100)
+    assert mine.next() == 20 and mine.next(7) == 7
+    spent["used"] += 90
+    assert mine.next() == 10
+    spent["used"] += 9.5
+    with pytest.raises(budget.Spent, match="all 100 s of processor time"):
+        mine.next()
+    mine.begin()
+    assert mine.next() == 20
+    spent["clock"] += 100 * budget.SLOWEST + 1
+    with pytest.raises(budget.Spent, match="more than 1000 s"):
+        mine.next()
+
+
+def test_nothing_runs_when_the_time_is_used_up(spent, tmp_path):
+    mine = budget.Budget(whole=10)
+    spent["used"] += 10
+    test = LabTest("0.a", ["0.1"], 7, "why?")
+    lab = type("Lab", (), {"tests": [test], "shift": 2})
+    (found,) = grading.run_tests(tmp_path / "kernel", lab, mine)
+    assert found.state == "no time" and "10 s" in found.text[0]
+    assert "10 s" in workshop.make(tmp_path, mine)
+    machine = questions.Machine(tmp_path, tmp_path / "kernel", 0, mine)
+    (found,) = questions.check(
+        lab_of(question("q")), b"q = 1\n",
+        {"check": lambda answers, machine: machine.run("help")}, machine)
+    assert found.state == "no time"
 
 
 # ---- the sandbox -----------------------------------------------------------
@@ -124,19 +234,33 @@ def test_limits(write):
     assert said.split() == ["51200", "16", "0"]
 
 
-@pytest.mark.skipif(bool(sandbox.problem()), reason=str(sandbox.problem()))
+in_a_box = pytest.mark.skipif(bool(sandbox.problem()),
+                              reason=str(sandbox.problem()))
+
+
+@in_a_box
+def test_a_checkers_gdb_is_in_the_sandbox(kernel):
+    """It reads a kernel that was handed in."""
+    command = "python print(*os.listdir('/etc'))"
+    session = questions.Machine(ROOT, kernel).gdb("", [(None, [command])])
+    assert set(session.said[0][command].split()) <= {"alternatives",
+                                                     "ld.so.cache"}
+
+
+@in_a_box
 def test_the_sandbox(tmp_path):
     for name in ("hidden", "hidden/mine", "other"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").write_text(name, encoding="utf-8")
     said, _ = boxed(f"""cd {tmp_path}
-        cat hidden/file hidden/mine/file other/file
+        cat hidden/file hidden/mine/file other/file /etc/passwd
         echo > hidden/mine/new; echo > other/new; echo > $HOME/.slate-test
-        echo; cat /proc/1/comm; grep -c : /proc/net/dev""",
+        echo; cat /proc/1/comm; grep -c : /proc/net/dev; ls -A $HOME {ROOT}""",
                     write=[tmp_path / "hidden/mine"],
-                    read=[tmp_path / "other"], hide=[tmp_path / "hidden"])
+                    read=[tmp_path / "other"])
     assert said.startswith("hidden/mineother\nbwrap\n1\n"), said
     assert (tmp_path / "hidden/mine/new").exists()
-    assert "hidden/file: No such file" in said
+    for path in ("hidden/file", "/etc/passwd", os.path.expanduser("~"), ROOT):
+        assert re.search(rf"{path}'?: No such file", said), said
     assert not (tmp_path / "other/new").exists()
     assert not os.path.exists(os.path.expanduser("~/.slate-test"))

@@ -19,12 +19,12 @@ import pytest
 from conftest import BUILD, ROOT, long, product, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
-from tools.grading import labs, screen, workshop
+from tools.grading import labs, questions, screen, workshop
+from tools.grading.budget import Budget
 from tools.run import elf
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
-PATIENCE = grading.PATIENCE
 QUICKEST = 6  # the lab that each `make test` proves
 
 
@@ -75,7 +75,7 @@ class Bench:
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
         handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         workshop.copy_products(BUILD, self.tree)
-        self.checker = grading.load_checker(ROOT / lab.answers[1]) \
+        self.checker = questions.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
         self.solution = self.build({})
         assert not self.solution.errors, self.solution.errors
@@ -92,9 +92,9 @@ class Bench:
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
         strict = "-Werror" in product("flags", "kernel").read_text("utf-8")
-        errors = workshop.make(self.tree, PATIENCE,
+        errors = workshop.make(self.tree, Budget(),
                                options=["WERROR=1"] if strict else []) or \
-            screen.errors(self.tree, self.lab, PATIENCE)
+            screen.errors(self.tree, self.lab, Budget())
         kernel = None if errors else self.tree / "build/slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
 
@@ -104,15 +104,15 @@ class Bench:
         folder.mkdir(exist_ok=True)
         for name in ("slate-workshop.elf", "initrd-workshop.tar"):
             shutil.copy(self.tree / "build" / name, folder)
-        return grading.Machine(self.tree, folder / "slate-workshop.elf")
+        return questions.Machine(self.tree, folder / "slate-workshop.elf")
 
     def grade(self, kernel, answers):
         """{name: outcome} of everything."""
-        outcomes = grading.run_tests(kernel, self.lab, PATIENCE)
+        outcomes = grading.run_tests(kernel, self.lab, Budget())
         if self.lab.questions:
-            outcomes += grading.check_answers(
-                self.lab, self.checker, grading.write_answers(answers),
-                grading.Machine(self.tree, kernel), self.kept)
+            outcomes += questions.check(
+                self.lab, questions.write_answers(answers), self.checker,
+                questions.Machine(self.tree, kernel), self.kept)
         return {o.item.name: o for o in outcomes}
 
     def with_tasks(self, solved):
@@ -125,7 +125,7 @@ class Bench:
                    if set(q.tasks) <= solved}
         if answers and "solve_again" in self.checker:
             own = self.checker["solve_again"](
-                grading.Machine(self.tree, built.kernel))
+                questions.Machine(self.tree, built.kernel))
             answers.update({k: own[k] for k in own if k in answers})
         return self.grade(built.kernel, answers)
 
@@ -207,7 +207,7 @@ def test_pages(lab):
 def test_answers_are_empty(lab):
     if lab.questions:
         sheet = ROOT / lab.answers[0]
-        answers, problem = grading.read_answers(sheet.read_bytes())
+        answers, problem = questions.read_answers(sheet.read_bytes())
         assert problem is None
         assert answers == {q.id: "" for q in lab.questions}
 
@@ -231,7 +231,7 @@ def test_solution_earns_everything(bench):
 @pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
-    shop = workshop.Workshop(ROOT, tmp_path / "work", PATIENCE)
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget())
     shop.put({}, lab)
     built = shop.build()
     assert not built.errors, built.errors
@@ -297,7 +297,7 @@ def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     answers = dict(bench.right)
     sheet = files.pop(str(lab.answers[0]), None)
     if sheet is not None:
-        given = grading.read_answers(sheet.encode())[0]
+        given = questions.read_answers(sheet.encode())[0]
         answers.update({k: a for k, a in given.items() if a != ""})
     built = bench.build(files)
     assert not built.errors, built.errors
