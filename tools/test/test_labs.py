@@ -8,6 +8,7 @@ one lab, `make test-samples` two wrong solutions of each other one, and
 `make test-all` all of all labs; `make test-labs LAB=n` proves lab n.
 """
 
+import json
 import os
 import re
 import shutil
@@ -26,6 +27,7 @@ from tools.run import elf
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 QUICKEST = 6  # the lab that each `make test` proves
+SEEDED = {1, 4, 7}  # their answers depend on the seed
 
 
 def wanted():
@@ -58,7 +60,17 @@ def params(*rows, samples=0):
 
 each_lab = pytest.mark.parametrize("lab", [
     pytest.param(x, id=x.folder.name[:2]) for x in LABS])
+each_long, each_seeded = (pytest.mark.parametrize("lab", [
+    pytest.param(x, id=x.folder.name[:2],
+                 marks=[pytest.mark.xdist_group(x.folder.name), long])
+    for x in some]) for some in (LABS, [x for x in LABS if x.number in SEEDED]))
 each_proof = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
+
+
+def strict():
+    """What make was given here: with other flags it would compile all."""
+    flags = product("flags", "kernel").read_text("utf-8").split()
+    return ["WERROR=1"] if "-Werror" in flags else []
 
 
 # ---- the bench -------------------------------------------------------------
@@ -91,9 +103,7 @@ class Bench:
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
-        strict = "-Werror" in product("flags", "kernel").read_text("utf-8")
-        errors = workshop.make(self.tree, Budget(),
-                               options=["WERROR=1"] if strict else []) or \
+        errors = workshop.make(self.tree, Budget(), options=strict()) or \
             screen.errors(self.tree, self.lab, Budget())
         kernel = None if errors else self.tree / "build/slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
@@ -231,12 +241,71 @@ def test_solution_earns_everything(bench):
 @pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
-    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget())
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), strict())
     shop.put({}, lab)
     built = shop.build()
     assert not built.errors, built.errors
     assert elf.Elf(built.kernel).segments == \
         elf.Elf(bench.kept.kernel).segments
+
+
+@each_seeded
+def test_so_it_does_for_every_seed(bench, lab, tmp_path):
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), strict())
+    header = bench.tree / workshop.SEED_FILE
+    text = header.read_text(encoding="utf-8")
+    kernels = set()
+    for seed in range(20):
+        header.write_text(workshop.planted_seed(workshop.SEED_FILE, text, seed),
+                          encoding="utf-8")
+        mine = bench.build({})
+        shop.put({}, lab, seed)
+        its = shop.build()
+        assert not mine.errors and not its.errors, mine.errors + its.errors
+        assert elf.Elf(mine.kernel).segments == elf.Elf(its.kernel).segments
+        kernels.add(tuple(elf.Elf(its.kernel).segments))
+    header.write_text(text, encoding="utf-8")
+    assert len(kernels) == 20
+
+
+def grade(tree, out, *arguments):
+    """{item: {...}} of results.json, as tools/grade in `tree` writes it."""
+    done = subprocess.run([tree / "tools/grade", "--out", out, *arguments],
+                          check=False, capture_output=True, encoding="utf-8")
+    assert done.returncode in (0, 1), done.stderr
+    data = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    return {item["name"]: item for item in data["tests"]}
+
+
+def other(answer):
+    """Another answer of the same form."""
+    return {str: "x", list: []}.get(type(answer), 1)
+
+
+@each_long
+def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
+    """Item by item, for one task that is done, and for answers that are right,
+    wrong, badly formed and missing. Only what the grader alone can check is
+    "not checked" before."""
+    answers = {q.id: (bench.right[q.id], other(bench.right[q.id]), {}, "")[i % 4]
+               for i, q in enumerate(lab.questions)}
+    sheet = {str(lab.answers[0]): questions.write_answers(answers).decode()} \
+        if lab.questions else {}
+    bench.build({**labs.handed_out(ROOT, lab, {lab.tasks[0].id}), **sheet})
+    if not (bench.tree / ".venv").exists():
+        (bench.tree / ".venv").symlink_to(ROOT / ".venv")
+    here = grade(bench.tree, tmp_path / "here", "--here")
+    there = grade(ROOT, tmp_path / "there", "--work", tmp_path / "work",
+                  bench.tree)
+    assert list(here) == list(there) == [item.name for item in lab.items]
+    kept = [name for name, item in here.items()
+            if item["output"].startswith("not checked")]
+    assert kept == [q.id for i, q in enumerate(lab.questions) if i % 4 < 2]
+    for name in set(here) - set(kept):
+        assert here[name] == there[name]
+    for name in kept:
+        assert there[name]["output"].split("\n")[0] in ("pass", "wrong",
+                                                        "not checked")
 
 
 @pytest.mark.parametrize("lab, task", params(
