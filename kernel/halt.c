@@ -5,7 +5,6 @@
 #include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
-#include "kernel/lib/hook.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/panic.h"
 
@@ -20,7 +19,6 @@ void halt(const char *fmt, ...)
     va_end(ap);
     debugcon_event("{\"event\":\"halt\"}");
     console_drain();
-    hooks_run(HOOK_HALTED, NULL);
     if (panic_exits)
         power_exit(PANIC_EXIT);
     for (;;) {

@@ -24,7 +24,6 @@ enum hook_step {
     HOOK_REPORT,  /* the panic's place is printed */
     HOOK_STOPPED, /* the panic is reported */
     HOOK_INSPECT, /* last: allows inspection of the stopped machine */
-    HOOK_HALTED,  /* the kernel cannot start, and has said why */
 };
 
 struct hook {

@@ -175,7 +175,7 @@ class Grader:
             self.ask(grade, handed.files, built.kernel)
         grade.notes += [note] if note else []
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
-                        for o in grade.outcomes if o.forged]
+                        for o in grade.outcomes if o.state == "changed"]
         return grade
 
     def ask(self, grade, files, kernel):

@@ -1,19 +1,21 @@
 """Grades a lab: runs each test in a machine of its own, and explains lost
 points. (questions.py checks the answers.)
 
-Only a signed record is a verdict; other output of the machine is used only for
-explanations. A test without a verdict has failed. Nothing depends on the host's
-speed: a watchdog in guest time ends a test that hangs. A test that stops the
-watchdog has failed when the host's time-out ends it.
+The verdict is read from the machine's memory after its end (stopped.py); its
+output only explains. A test without a verdict has failed. Nothing depends on
+the host's speed: a watchdog in guest time ends a test that hangs. A test that
+stops the watchdog has failed when the host's time-out ends it.
 """
 
+import mmap
 import os
 import re
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from signal import SIGKILL, SIGXCPU
 
-from tools.grading import verdict
+from tools.grading import stopped
 from tools.grading.budget import EACH, SLOWEST, Spent
 from tools.run import elf, qemu, sandbox
 
@@ -44,7 +46,6 @@ class Outcome:
     item: object
     state: str
     text: list = field(default_factory=list)
-    forged: int = 0
 
     @property
     def score(self):
@@ -108,7 +109,7 @@ def _expectations(result):
 
 
 def _last_events(result):
-    events = [e for e in result.events if e["event"] != "verdict"][-20:]
+    events = result.events[-20:]
     return ["the last events on the debug port:"] + \
         ["  " + clean(e) for e in events] if events else []
 
@@ -138,13 +139,13 @@ def limits(budget, most=EACH):
     return {"seconds": budget.next(most), "file": WRITES, "memory": MEMORY}
 
 
-def _boot(kernel, test, shift, key, within):
-    """The run of a test, or None after the host's time-out."""
-    line = " ".join(filter(None, (f"grade={test.name}", f"gradekey={key}",
-                                  test.append)))
+def _boot(kernel, test, shift, ram, within):
+    """The run of a test, with the file `ram` as its memory; or None after the
+    host's time-out."""
+    line = f"panic=exit grade={test.name} {test.append}".strip()
     try:
         result = qemu.run(kernel, append=line, memory=test.memory, budget=None,
-                          shift=shift, extra=MACHINE, limits=within,
+                          shift=shift, extra=MACHINE, limits=within, ram=ram,
                           timeout=SLOWEST * within["seconds"])
     except qemu.QemuError as e:
         if "still runs" in str(e):
@@ -185,41 +186,48 @@ def _without_verdict(result, kernel):
         _last_events(result)
 
 
-def _explain(result, found):
+def _explain(result, failures, leaked):
     """(state, text) of a run with a verdict."""
     leaks = _texts(result, "leak")
     table = ["leaked:"] + ["  " + line for line in leaks] if leaks else []
-    passed, leaked = found
-    if passed == "fail" and "lab-missing" in result.named:
+    if failures and "lab-missing" in result.named:
         return "not written", _not_written(result)  # met by a program
-    if passed == "fail":
+    if failures:
         text = _expectations(result) or ["an expectation failed"]
         return "fail", text[:LINES] + table[:LINES]
     return ("leak", table[:LINES] or [f"{leaked} leaks"]) if leaked else \
         ("pass", [])
 
 
+def _verdict(kernel, test, result, memory):
+    """(state, text) of a run that ended; `memory` is what the machine's was
+    then."""
+    found = kernel.result(memory, test.name)
+    if found is None:
+        return _without_verdict(result, kernel.path)
+    changed = kernel.changed(memory)
+    if changed is not None:
+        return "changed", ["the kernel's code or its constants were changed, "
+                           f"in {_symbol(kernel.path, changed)}"]
+    return _explain(result, *found)
+
+
 def run_test(kernel, test, shift, budget):
-    """Runs one test of a lab; returns its Outcome."""
-    key = verdict.new_key()
+    """Runs one test of a lab, with a stopped.Kernel; returns its Outcome."""
     try:
-        result = _boot(kernel, test, shift, key, limits(budget))
+        within = limits(budget)
     except Spent as e:
         return Outcome(test, "no time", [str(e)])
-    if result is None:
-        return Outcome(test, *STUCK)
-    if result.full:  # the verdict may be missing
-        return Outcome(test, "wild output", [
-            f"wrote {WRITES} KiB or more to its serial line or to the debug "
-            "port"])
-    found, forged = verdict.find(result.events, key, test.name)
-    state, text = _explain(result, found) if found else \
-        _without_verdict(result, kernel)
-    if forged:
-        text.append(f"{forged} verdict{'s' * (forged > 1)} without a valid "
-                    "signature: not counted")
-    text = [line.replace(key, "KEY") for line in text]
-    return Outcome(test, state, text, forged)
+    with tempfile.NamedTemporaryFile(prefix="slate-") as ram:
+        result = _boot(kernel.path, test, shift, ram.name, within)
+        if result is None:
+            return Outcome(test, *STUCK)
+        if result.full:  # the verdict may be missing
+            return Outcome(test, "wild output", [
+                f"wrote {WRITES} KiB or more to its serial line or to the "
+                "debug port"])
+        with mmap.mmap(ram.fileno(), 0, prot=mmap.PROT_READ) as memory:
+            return Outcome(test, *_verdict(kernel, test, result, memory))
 
 
 def run_tests(kernel, lab, budget):
@@ -228,6 +236,7 @@ def run_tests(kernel, lab, budget):
     if kernel is None:
         return [Outcome(test, "no kernel", ["the kernel does not build"])
                 for test in lab.tests]
+    kernel = stopped.Kernel(kernel)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(
             lambda test: run_test(kernel, test, lab.shift, budget),

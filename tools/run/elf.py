@@ -2,6 +2,7 @@
 
 import struct
 
+from elftools.elf.constants import P_FLAGS
 from elftools.elf.elffile import ELFFile
 
 
@@ -15,6 +16,9 @@ class Elf:
                             elf.get_section_by_name(".symtab").iter_symbols()}
             self.segments = [(s["p_vaddr"], s.data())
                              for s in elf.iter_segments("PT_LOAD")]
+            self.constant = [(s["p_vaddr"], s.data())
+                             for s in elf.iter_segments("PT_LOAD")
+                             if not s["p_flags"] & P_FLAGS.PF_W]
 
     def bytes(self, address):
         """The segment's bytes from `address` on."""

@@ -208,6 +208,15 @@ def command(boot, memory="128", counted=False, kvm=False, display=False,
     return argv + list(extra) + list(boot)
 
 
+def memory_file(path, memory):
+    """Arguments that make a file the machine's memory of so many MiB: after
+    the run it holds what the memory held. Now it holds zeros."""
+    os.truncate(path, 0)
+    os.truncate(path, int(memory) << 20)
+    return ["-object", f"memory-backend-file,id=ram,size={memory}M,share=on,"
+            f"mem-path={option(path)}", "-machine", "memory-backend=ram"]
+
+
 def read_events(path):
     """The kernel's records on port 0xE9: a list of dictionaries, each with a
     text as "event". Any other line becomes {"event": "garbled"}, which no test
@@ -317,12 +326,12 @@ def _wait(argv, folder, timeout, paths, most):
 
 def run(image, commands="", append="", memory="128", counted=None,
         budget=BUDGET, extra=(), initrd=None, disks=(),
-        timeout=watchdog.SECONDS, shift=0, limits=None):
+        timeout=watchdog.SECONDS, shift=0, limits=None, ram=None):
     """Boots, runs the shell commands, waits for the end. Returns a Result;
     raises QemuError if QEMU cannot be started or still runs after `timeout`
     seconds of the host. The machine is BARE. By default the run is counted
     unless there are `disks`. `limits` are those of sandbox.wrap, for a kernel
-    that is not trusted."""
+    that is not trusted. `ram` is a file for memory_file()."""
     counted = not disks if counted is None else counted
     if counted and disks:
         raise QemuError("a run with a disk cannot be counted")
@@ -335,10 +344,10 @@ def run(image, commands="", append="", memory="128", counted=None,
         argv = command(boot_arguments(links[0], line, links[1]), memory,
                        counted, serial=f"file:{serial}", events=events,
                        extra=BARE + EXIT_PORT + disk_arguments(disks) +
-                       list(extra),
+                       (memory_file(ram, memory) if ram else []) + list(extra),
                        shift=shift)
         if limits:
-            argv = sandbox.wrap(argv, write=[folder],
+            argv = sandbox.wrap(argv, write=[folder] + ([ram] if ram else []),
                                 read=[Path(image).parent], **limits)
         try:
             status, said = _wait(argv, folder, timeout, (serial, events),
@@ -354,6 +363,8 @@ def run(image, commands="", append="", memory="128", counted=None,
         result = Result(argv, status, text, read_events(events))
         result.full = _full((serial, events), (limits or {}).get("file"))
         if result.problem and status == 0:
+            if ram:
+                memory_file(ram, memory)  # the second run needs zeros, too
             result.log = _fault_log(argv, folder)
         elif status in (1, 126, 127):
             result.log = said.decode(errors="replace")

@@ -9,7 +9,6 @@ else is lost. `make test` grades a FEW of them, `make test-all` the rest.
 import csv
 import json
 import os
-import re
 import shutil
 import socket
 import subprocess
@@ -18,7 +17,7 @@ from xml.etree import ElementTree
 import pytest
 
 from conftest import BUILD, ROOT, long, product, sanitized, tiers
-from tools.grading import verdict, workshop
+from tools.grading import workshop
 from tools.run import sandbox
 
 pytestmark = pytest.mark.plain
@@ -112,7 +111,7 @@ hint = "add"
     # More than a lab would allow: these submissions try what is behind that.
     f"{FOLDER}/allowed.toml": """\
 uses = ["cpu_triple_fault", "debugcon_line", "kmem_alloc", "ktest_excuse",
-        "lab_must_panic", "power_off"]
+        "ktest_fail", "lab_must_panic", "lab_result", "power_off"]
 defines = ["lab0_double", "lab0_half"]
 instructions = ["cli", "hlt", "in", "out"]
 """,
@@ -142,10 +141,9 @@ def say(text):
     return f'debugcon_line("{quoted}", {len(text)});'
 
 
-def forged(mac, test="0.doubles"):
-    return json.dumps({"event": "verdict", "test": test, "result": "pass",
-                       "leaks": 0, "mac": mac})
-
+# What a kernel prints about its test.
+PASSES = json.dumps({"event": "verdict", "test": "0.doubles",
+                     "result": "pass", "leaks": 0})
 
 # {name: (the file's text, state of 0.doubles)}; 0.halves passes.
 IN_THE_KERNEL = {
@@ -173,15 +171,9 @@ IN_THE_KERNEL = {
                     "wild output"),
     "wild-port": (body("for (;;)\n        outb(0xe9, 'x');", CPU),
                   "wild output"),
-    "unsigned": (body(say('{"event":"verdict","test":"0.doubles",'
-                          '"result":"pass","leaks":0}') + "n = 5;", SAY),
-                 "fail"),
-    "wrongly-signed": (body(say(forged("0123456789abcdef")) + "n = 5;", SAY),
-                       "fail"),
-    "replayed": (body(say(forged(verdict.sign("7" * 32, "0.doubles", "pass",
-                                              0))) + "n = 5;", SAY), "fail"),
-    "forged-and-gone": (body(say(forged("0" * 16)) + "outb(0xf4, 0);",
-                             CPU + SAY), "no verdict"),
+    "says-pass": (body(say(PASSES) + "n = 5;", SAY), "fail"),
+    "says-pass-and-exits": (body(say(PASSES) + "outb(0xf4, 0);", CPU + SAY),
+                            "no verdict"),
     "odd-records": (body(say('{"event":["verdict"]}') + say("[[[[") +
                          say('{"event":"verdict","leaks":{}}') + "n = 5;",
                          SAY), "fail"),
@@ -200,11 +192,17 @@ IN_THE_KERNEL = {
 # cannot run, or that was killed.
 LEAVES_EARLY = {"leaves-1": 0, "leaves-125": 62, "leaves-127": 63}
 
+# While the kernel's code can be written: no expectation fails any more.
+PATCHES = body("", "void ktest_fail(const char *, int, const char *, ...);",
+               "*(volatile char *)ktest_fail = (char)0xc3; /* ret */\n"
+               "    return n;")
+
 # {name: text that does not compile}; only the answer is left.
 NOT_BUILT = {
     "syntax": body("return 2 *;"),
-    "judge": body("ktest_fail(__FILE__, 1, \"no\");",
-                  "void ktest_fail(const char *, int, const char *, ...);"),
+    "judge": body("ktest_stop(__FILE__, 1, \"no\");",
+                  "void ktest_stop(const char *, int, const char *);"),
+    "result": body("lab_result[1] = 0;", "extern unsigned lab_result[];"),
     "assembler": body('__asm__("nop");'),
     "undefined": body("nowhere();", "void nowhere(void);"),
     "include-zero": '#include "/dev/zero"\n',
@@ -220,7 +218,7 @@ if not sandbox.problem():
         f'#include "{BUILD}/grade-test/tree/{WORK}"\n'
 
 
-FEW = {"right", "liar", "wrong", "panic", "leak", "unsigned", "leaves-127",
+FEW = {"right", "liar", "wrong", "panic", "leak", "says-pass", "leaves-127",
        "assembler", "syntax", "missing", "wrong-answer"}
 ENDLESS = {"no-watchdog", *NOT_BUILT}  # but for FEW
 
@@ -267,6 +265,7 @@ def submissions(folder):
     for name, value in LEAVES_EARLY.items():
         fill(folder / name, {WORK: body(
             "", CPU, f"outb(0xf4, {value});\n    return n / 2;")})
+    fill(folder / "patches", {WORK: PATCHES})
     for path in folder.iterdir():
         fill(path, {SHEET: RIGHT})
     odd_files(folder)
@@ -311,7 +310,7 @@ def odd_files(folder):
             "45", "80").replace("35", "0"),
         f"{FOLDER}/answers.py": "raise SystemExit\n",
         "Makefile": "kernel:\n\trm -rf /nowhere\n",
-        "tools/grading/verdict.py": "raise SystemExit\n"})
+        "tools/grading/stopped.py": "raise SystemExit\n"})
 
 
 ANSWERS = {"wrong-answer": ("sum = 1\n", "wrong"),
@@ -420,9 +419,10 @@ def test_a_failed_build_leaves_the_points_of_answers(graded, name):
 
 @pytest.mark.parametrize("name, said", tiers(
     [("syntax", "work.c:5:")],
-    [("judge", "work.c: error: uses ktest_fail, which the lab does not offer"),
+    [("judge", "work.c: error: uses ktest_stop, which the lab does not offer"),
      ("assembler", 'work.c:5: error: asm("nop") is not for hand-ins'),
      ("undefined", "undefined reference to"),
+     ("result", "undefined reference to"),
      ("include-zero", "out of memory"),
      *([] if sandbox.problem() else
        [("include-solution", "No such file or directory")])]))
@@ -505,7 +505,6 @@ def test_summary(graded):
               "the last events on the debug port:"]),
     ("triple", ["triple fault: ", "double fault in cpu_triple_fault+0x"]),
     ("wild-serial", ["wrote 512 KiB or more"]),
-    ("wrongly-signed", ["1 verdict without a valid signature"]),
     ("exit", ["switched it off, or wrote to the exit port"]),
     ("no-watchdog", ["until the host stopped it"]),
 ]))
@@ -516,11 +515,17 @@ def test_explanations(graded, name, lines):
 
 
 @long
-def test_instructors_read_about_wrong_signatures(graded):
-    notes = [t for t in result(graded, "wrongly-signed")[1]["tests"]
-             if t["name"] == "notes for the instructor"]
-    assert notes[0]["visibility"] == "hidden"
-    assert "1 verdict without a valid signature" in notes[0]["output"]
+def test_a_kernel_that_changes_its_code_has_no_points(graded):
+    """And the instructor reads of it."""
+    scores, data = result(graded, "patches")
+    assert scores["0.halves"] == (0, "changed"), data
+    assert scores["0.doubles"] == (45, "pass")
+    notes = next(t for t in data["tests"]
+                 if t["name"] == "notes for the instructor")
+    assert notes["visibility"] == "hidden"
+    said = "the kernel's code or its constants were changed, in ktest_fail+0x0"
+    assert said in output(data, "0.halves")
+    assert notes["output"] == f"0.halves: {said}"
     assert "notes for the instructor" not in result(graded, "right")[0]
 
 
@@ -529,15 +534,6 @@ def test_the_seed_is_the_rosters(graded):
     assert result(graded, "liar")[0]["sum"] == (20, "pass")
     assert output(result(graded, "liar")[1], "notes for the instructor") \
         .startswith(f"its .lab says seed {SEED + 1}")
-
-
-@pytest.mark.parametrize("name", tiers(["right"], ["loop", "undefined"]))
-def test_no_key_is_told(graded, name):
-    """The key is in no result of the grader's run with this submission."""
-    for path in graded.of(name).parent.rglob("*.*"):
-        text = path.read_text(encoding="utf-8")
-        assert "gradekey" not in text.replace("the grader's key: ", "")
-        assert not re.search(r"[0-9]{32}", text.replace("7" * 32, "")), path
 
 
 # ---- the command -----------------------------------------------------------

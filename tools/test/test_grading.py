@@ -1,4 +1,4 @@
-"""The grader's parts, each alone: signatures, reports, the sandbox. Whole runs
+"""The grader's parts, each alone: reports, the sandbox. Whole runs
 are in test_grade.py."""
 
 import os
@@ -12,7 +12,7 @@ import pytest
 from conftest import ROOT
 from tools.grading import budget, forms
 from tools.grading import grade as grader
-from tools.grading import grading, questions, report, verdict, workshop
+from tools.grading import grading, questions, report, workshop
 from tools.grading.grading import Grade, Outcome
 from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
@@ -21,33 +21,7 @@ from tools.run import sandbox
 pytestmark = pytest.mark.plain
 
 
-# ---- signatures and reports ------------------------------------------------
-
-def test_siphash():
-    """The example of the paper that defines SipHash."""
-    assert verdict.siphash(bytes(range(16)), bytes(range(15))) == \
-        0xa129ca6149be45e5
-
-
-def test_only_the_right_signature_counts():
-    key, other = "1" * 32, "2" * 32
-    right = {"event": "verdict", "test": "0.a", "result": "pass", "leaks": 0,
-             "mac": verdict.sign(key, "0.a", "pass", 0)}
-    assert verdict.find([right], key, "0.a") == (("pass", 0), 0)
-    assert verdict.find([right], other, "0.a") == (None, 1)
-    assert verdict.find([right], key, "0.b") == (None, 1)
-    for change in ({"leaks": 1}, {"result": "fail"}, {"leaks": False},
-                   {"mac": None}, {"test": ["0.a"]}):
-        assert verdict.find([{**right, **change}], key, "0.a") == (None, 1)
-    failed = {**right, "result": "fail",
-              "mac": verdict.sign(key, "0.a", "fail", 0)}
-    assert verdict.find([right, failed], key, "0.a") == (None, 0)
-
-
-def test_keys_differ():
-    keys = {verdict.new_key() for _ in range(100)}
-    assert len(keys) == 100 and all(len(k) == 32 for k in keys)
-
+# ---- reports ---------------------------------------------------------------
 
 def test_reports_stand_odd_text():
     """Reports for XML and terminals have no control characters."""

@@ -2,6 +2,7 @@
  * Lab 0 is not for students: tests of the runner itself, one for each way in
  * which a test can end (tools/test/test_lab_runner.py).
  */
+#include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
 #include "tools/workshop/ktest/failures.h"
@@ -185,11 +186,11 @@ LAB_TEST(0, leaves, LAB_UP)
     power_exit(0);
 }
 
-/* Forges a verdict without the key, which must not count. */
-LAB_TEST(0, forges, LAB_UP)
+/* Says that it has passed, which must not count. */
+LAB_TEST(0, says_so, LAB_UP)
 {
-    debugcon_event("{\"event\":\"verdict\",\"test\":\"0.forges\","
-                   "\"result\":\"pass\",\"leaks\":0,"
-                   "\"mac\":\"0123456789abcdef\"}");
+    debugcon_event("{\"event\":\"verdict\",\"test\":\"0.says_so\","
+                   "\"result\":\"pass\",\"leaks\":0}");
+    kprintf("0.says_so passes\n");
     power_exit(0);
 }
