@@ -111,7 +111,7 @@ hint = "add"
     # More than a lab would allow: these submissions try what is behind that.
     f"{FOLDER}/allowed.toml": """\
 uses = ["cpu_triple_fault", "debugcon_line", "kmem_alloc", "ktest_excuse",
-        "ktest_fail", "lab_must_panic", "lab_result", "power_off"]
+        "ktest_fail", "lab_must_panic", "power_off"]
 defines = ["lab0_double", "lab0_half"]
 instructions = ["cli", "hlt", "in", "out"]
 """,
@@ -172,6 +172,8 @@ IN_THE_KERNEL = {
     "wild-port": (body("for (;;)\n        outb(0xe9, 'x');", CPU),
                   "wild output"),
     "says-pass": (body(say(PASSES) + "n = 5;", SAY), "fail"),
+    "own-result": (body("lab_result[0] = 1;\n    n = 5;",
+                        "static volatile unsigned lab_result[3];"), "fail"),
     "says-pass-and-exits": (body(say(PASSES) + "outb(0xf4, 0);", CPU + SAY),
                             "no verdict"),
     "odd-records": (body(say('{"event":["verdict"]}') + say("[[[[") +
@@ -422,7 +424,7 @@ def test_a_failed_build_leaves_the_points_of_answers(graded, name):
     [("judge", "work.c: error: uses ktest_stop, which the lab does not offer"),
      ("assembler", 'work.c:5: error: asm("nop") is not for hand-ins'),
      ("undefined", "undefined reference to"),
-     ("result", "undefined reference to"),
+     ("result", "work.c: error: uses lab_result, which the lab does not"),
      ("include-zero", "out of memory"),
      *([] if sandbox.problem() else
        [("include-solution", "No such file or directory")])]))

@@ -38,13 +38,9 @@ static unsigned rows;                  /* of the table of leaks */
 static const struct lab_test *running; /* its function, or NULL */
 static bool must_panic;
 
-/* The result, and that the test is over: read after the machine's end, hence
- * volatile. No other file can name it. */
-static volatile struct {
-    const struct lab_test *over; /* NULL before */
-    unsigned failures;           /* expectations */
-    unsigned leaks;
-} lab_result;
+/* Global: the grader finds it by its name, which a static variable of a
+ * hand-in could have as well. */
+volatile struct lab_result lab_result;
 
 /* ---- options ------------------------------------------------------------ */
 
