@@ -302,7 +302,14 @@ LAB_TEST(4, grow, LAB_PAGES)
     KT_EQ(cp->cache_slab_creates, SLABS);
     KT_EQ(cp->cache_max_slabs, SLABS);
     KT_EQ(cp->cache_free_slabs, SLABS - 1);
-    lab4_pages_back(slab, SLABS);
+    cp->cache_max_slabs = SLABS + 2; /* as if it had had more once */
+    grow(cp, true);
+    if (cp->cache_max_slabs != SLABS + 2)
+        KT_FAIL("the cache once had %u slabs; after it has grown to %u, "
+                "cache_max_slabs is %u, want %u: the most at any time",
+                SLABS + 2, SLABS + 1, (unsigned)cp->cache_max_slabs, SLABS + 2);
+    KT_REQUIRE(list_slabs(cp, slab, SLABS + 1) == SLABS + 1);
+    lab4_pages_back(slab, SLABS + 1);
 }
 
 LAB_TEST(4, grow_unlocked, LAB_PAGES)
