@@ -15,6 +15,7 @@ enum {
     CLIENT_LEAK,       /* handles were left open */
     DRIVER_ASKED,      /* the expected request */
     DRIVER_OTHER,
+    DRIVER_PAUSES, /* the client pauses between its attempts */
 };
 
 /* ---- the client --------------------------------------------------------- */
@@ -83,6 +84,37 @@ static int receive_and_reply(void)
     return result;
 }
 
+#define PAUSE_MS   10u /* between two attempts (beat.c) */
+#define ATTEMPT_MS 300u
+
+/* Replies to each request as if there were no driver, for ATTEMPT_MS. */
+static int refuse_for_a_while(void)
+{
+    uint32_t start = uptime_ms();
+    uint32_t attempts = 0;
+    int port = port_create();
+
+    if (port < 0 || name_register("beat", port) < 0)
+        err(1, "the name beat");
+    alarm(port, ATTEMPT_MS, 0);
+    for (;;) {
+        struct message m;
+        uint32_t client;
+
+        if (ipc_receive(port, &m) < 0)
+            continue;
+        client = m.msg_client;
+        if (client == 0)
+            break;
+        m = (struct message){.msg_word = {(uint32_t)-ENOENT}};
+        ipc_reply(client, &m);
+        attempts++;
+    }
+    return attempts >= 3 && attempts <= (uptime_ms() - start) / PAUSE_MS + 1
+               ? DRIVER_PAUSES
+               : DRIVER_OTHER;
+}
+
 /* ---- client and drivers -------------------------------------------------- */
 
 /* `deaths` drivers die one after the other, then one replies. */
@@ -110,6 +142,19 @@ static bool asks_anew(void)
     good = ended(child(receive_and_reply)) == DRIVER_ASKED;
     reply_error = 0;
     good = good && ended(child(receive_and_reply)) == DRIVER_ASKED;
+    if (!good)
+        kill(client, SIGKILL);
+    return ended(client) == CLIENT_RIGHT && good;
+}
+
+/* Without a pause a waiting client would take the processor that its driver's
+ * successor needs to start. */
+static bool pauses(void)
+{
+    pid_t client = child(wait_for_beat);
+    bool good = ended(child(refuse_for_a_while)) == DRIVER_PAUSES &&
+                ended(child(receive_and_reply)) == DRIVER_ASKED;
+
     if (!good)
         kill(client, SIGKILL);
     return ended(client) == CLIENT_RIGHT && good;
@@ -147,5 +192,6 @@ void beat_survive(void)
     result = asks_through(5);
     check(result == CLIENT_RIGHT, "and so do later successors");
     check(asks_anew(), "the request is repeated, not the reply");
+    check(pauses(), "between two attempts the client pauses");
     gives_up();
 }
