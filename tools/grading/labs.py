@@ -294,7 +294,7 @@ def tracked(root):
 # kills, which are made of lines of solutions.
 FOR_AUTHORS = {f"tools/test/{name}" for name in (
     "survivors-locks.txt", "survivors.txt", "test_grade.py", "test_grading.py",
-    "test_labs.py", "test_mutants.py", "test_screen.py")}
+    "test_key.py", "test_labs.py", "test_mutants.py", "test_screen.py")}
 
 # What a lab's folder has for authors and instructors alone. What answers
 # questions is of that kind: it would answer them for students.
