@@ -60,6 +60,73 @@ LAB_TEST(5, again, LAB_UP)
     KT_TRUE(test_fs_end());
 }
 
+/* A file system of its own, of which no file can be read while `broken`. */
+static struct {
+    bool broken;
+    struct inode *last; /* that it read, or could not read */
+    unsigned freed;
+} own_log;
+
+static int read_own(struct inode *inode)
+{
+    inode->inode_type = FILE_REGULAR;
+    inode->inode_nlink = 1;
+    own_log.last = inode;
+    return own_log.broken ? -EIO : 0;
+}
+
+static void free_own(struct fs *fs)
+{
+    KT_EQ(fs->fs_inodes, 0);
+    own_log.freed++;
+}
+
+static const struct fs_ops own_ops = {
+    .fs_read_inode = read_own,
+    .fs_free = free_own,
+};
+static struct fs own = {.fs_ops = &own_ops, .fs_name = "own"};
+
+/* An inode that could not be read was kept. As it is not in the table, only
+ * this removes it from the list; the kernel would fault. */
+static void remove_failed(void)
+{
+    list_remove(&own_log.last->inode_lru_link);
+    list_init(&own_log.last->inode_lru_link);
+    inode_free(own_log.last);
+    own.fs_inodes--;
+}
+
+LAB_TEST(5, gone, LAB_UP)
+{
+    struct inode *inode;
+
+    test_fs_begin();
+    own.fs_id = fs_new_id();
+    KT_REQUIRE(inode_get(&own, 2, &inode) == 0);
+    inode_put(inode);
+    KT_EQ(unused(), 1);
+    own_log.broken = true;
+    KT_EQ(inode_get(&own, 3, &inode), -EIO);
+    if (unused() != 1) {
+        KT_FAIL("a file could not be read, and its inode was kept");
+        remove_failed();
+        return;
+    }
+    own_log.broken = false;
+    KT_REQUIRE(inode_get(&own, 4, &inode) == 0);
+    inode_end(&own);
+    KT_EQ(unused(), 0);
+    KT_EQ(own_log.freed, 0); /* file 4 is in use */
+    inode_put(inode);
+    if (unused() != 0)
+        KT_FAIL("a file was in use when its file system was unmounted; later "
+                "it was released, and its inode was kept");
+    else
+        KT_EQ(own_log.freed, 1);
+    KT_TRUE(test_fs_end());
+}
+
 /* Releases the inodes of files 3, 2 and 4 in this order, and uses 3 again: the
  * least recently used is 2, then 4, then 3. */
 static void use_three(void)
@@ -93,10 +160,14 @@ LAB_TEST(5, oldest, LAB_UP)
     KT_EQ(inode_reclaim(2), 2);
     KT_EQ(unused(), 1);
     FS_VERIFY();
-    leave_other(); /* which may stay */
-    others = unused() - 1;
-    KT_TRUE(test_fs_end()); /* the third, by inode_flush */
-    KT_EQ(test_fs_log.evictions, 6);
+    leave_other(); /* which may stay, between files 3 and 2 */
+    inode_put(get(2));
+    others = unused() - 2;
+    if (!test_fs_end()) /* by inode_flush */
+        KT_FAIL("take_oldest found %u of the 2 unused inodes of a file system "
+                "that is unmounted; one of another is on the list between them",
+                test_fs_log.evictions - 5);
+    KT_EQ(test_fs_log.evictions, 7);
     KT_EQ(unused(), others);
 }
 

@@ -293,6 +293,46 @@ LAB_TEST(5, order, LAB_UP)
     test_destroy(small);
 }
 
+/* The pages of all caches that get them from segkmem. */
+static size_t pages_held(void)
+{
+    size_t pages = 0;
+
+    for (struct kmem_cache *cp = kmem_cache_first(); cp != NULL;
+         cp = kmem_cache_next(cp))
+        if (cp->cache_supplier.getpages == NULL)
+            pages += cp->cache_slabs * cp->cache_slab_pages;
+    return pages;
+}
+
+/* Slabs of several pages, and slabs whose pages come from elsewhere. */
+LAB_TEST(5, pages, LAB_UP)
+{
+    struct kmem_cache *large, *other;
+    struct test_supply supply;
+    size_t returned, released;
+
+    large = kmem_cache_create("t_large", 1200, 0, NULL, NULL);
+    other = test_supply_cache(&supply, 2, 500);
+    KT_REQUIRE(large != NULL && other != NULL && large->cache_slab_pages > 1);
+    test_alloc(large, 0, 40);
+    test_alloc(other, 40, 40 + 2 * PER);
+    test_free(large, 0, 40);
+    test_free(other, 40, 40 + 2 * PER);
+    released = pages_held();
+    returned = kmem_reap(KMEM_REAP_ALL);
+    released -= pages_held();
+    if (returned != released)
+        KT_FAIL("kmem_reap released %zu pages of segkmem and returned %zu; "
+                "among them were %u slabs of %u pages, and of a cache with "
+                "another supplier 2 pages",
+                released, returned, 40 / (unsigned)large->cache_slab_chunks,
+                (unsigned)large->cache_slab_pages);
+    KT_EQ(supply.held, 0);
+    test_destroy(large);
+    test_destroy(other);
+}
+
 /* ---- 5.5: pressure ------------------------------------------------------ */
 
 /* Takes the place of the inode cache. */
@@ -313,10 +353,10 @@ static size_t fake_reclaim(size_t most)
     return fake.calls <= fake.gives ? most : 0;
 }
 
-/* Requests a page when there is none. */
-static struct page *ask(unsigned gives)
+/* Requests a page when there is none; `gives` calls of fn release something. */
+static struct page *ask(kmem_reclaim_t *fn, unsigned gives)
 {
-    kmem_reclaim_t *before = kmem_set_reclaim(fake_reclaim);
+    kmem_reclaim_t *before = kmem_set_reclaim(fn);
     struct page *p;
 
     fake.calls = 0;
@@ -333,17 +373,48 @@ LAB_TEST(5, first, LAB_UP)
     probe = kmem_cache_find("inode"); /* any cache */
     test_flood();
     reaped = probe->cache_reaps;
-    KT_TRUE(ask(0) == NULL);
+    KT_TRUE(ask(fake_reclaim, 0) == NULL);
     KT_EQ(fake.calls, 1);
     KT_EQ(fake.most, KMEM_RECLAIM_STEP);
     if (fake.reaped != reaped)
         KT_FAIL("slabs were released before objects that are only cached");
-    KT_TRUE(ask(3) == NULL);
+    KT_TRUE(ask(fake_reclaim, 3) == NULL);
     if (fake.calls != 4)
         KT_FAIL("three steps freed objects and no slab became free: called "
                 "%u times, not until nothing was freed",
                 fake.calls);
     test_flood_end();
+}
+
+/* Frees the objects of one more slab of `probe`. */
+static size_t free_a_slab(size_t most)
+{
+    unsigned slab = fake.calls++;
+
+    (void)most;
+    if (slab >= fake.gives)
+        return 0;
+    test_free(probe, slab * PER, (slab + 1) * PER);
+    return PER;
+}
+
+LAB_TEST(5, enough, LAB_UP)
+{
+    struct page *p;
+
+    probe = test_ws_make(SLABS);
+    test_flood();
+    p = ask(free_a_slab, SLABS);
+    KT_TRUE(p != NULL);
+    if (fake.calls != 1)
+        KT_FAIL("one page was needed, and the first objects that were dropped "
+                "released one: fn was called %u times, not once",
+                fake.calls);
+    if (p != NULL)
+        buddy_free(p, 0);
+    test_flood_end();
+    test_free(probe, MIN(fake.calls, SLABS) * PER, SLABS * PER);
+    test_ws_end(probe);
 }
 
 /* All memory is allocated except one cache's free slabs; another cache needs a

@@ -9,6 +9,7 @@
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
 #include "mm/debug/debug.h"
+#include "mm/inspect/kmem_stat.h"
 
 static void watch(const char *cache, const char *letters)
 {
@@ -214,15 +215,39 @@ static bool is_new(const struct channel *c, uint32_t lane, const char *which)
     return credit == CHANNEL_LANES * CHANNEL_CREDIT;
 }
 
+/* Whether the closed channel `c` has the bytes that the constructor has set,
+ * `made`: each use relies on all of them. */
+static bool is_constructed(const struct channel *c, uint32_t lane,
+                           const uint8_t *made, size_t size)
+{
+    const uint8_t *now = (const uint8_t *)c;
+
+    for (size_t i = 0; i < size; i++)
+        if (now[i] != made[i]) {
+            KT_FAIL("lane %u was used: byte %zu of the closed channel is "
+                    "0x%02x; the constructor has set it to 0x%02x",
+                    (unsigned)lane, i, now[i], made[i]);
+            return false;
+        }
+    return true;
+}
+
 /* Not in mode P, which fills free objects and constructs them again. Without it
  * a free object keeps its state and can be examined. */
 LAB_TEST(7, channel, LAB_UP)
 {
+    struct kmem_cache_stat stat;
+    uint8_t made[256];
     struct channel *c;
     bool good = true;
 
     KT_REQUIRE(channels_open());
     watch("channel", "FZU");
+    kmem_cache_stat(kmem_cache_find("channel"), &stat);
+    KT_REQUIRE(stat.stat_size <= sizeof(made));
+    c = channel_open();
+    memcpy(made, c, stat.stat_size);
+    channel_close(c);
     for (uint32_t lane = 0; lane < CHANNEL_LANES && good; lane++) {
         c = channel_open();
         for (uint32_t i = 0; i < CHANNEL_CREDIT; i++)
@@ -231,7 +256,8 @@ LAB_TEST(7, channel, LAB_UP)
         channel_give(c, lane);
         channel_take(c, 0);
         channel_close(c);
-        good = is_new(c, lane, "the closed");
+        good = is_new(c, lane, "the closed") &&
+               is_constructed(c, lane, made, stat.stat_size);
         c = channel_open();
         good = is_new(c, lane, "the next") && good;
         channel_close(c);
@@ -250,27 +276,76 @@ static void visitor(void *arg)
     *seat = seat_book("visitor");
 }
 
-/* Several tasks at once; each must get its own seat. */
-static void visit(void)
+/* Whether the owner of a seat is NULL or a text. */
+static bool has_owner_or_none(int seat)
+{
+    const char *owner = seat_owner(seat);
+
+    if (owner == NULL || (uintptr_t)owner >= KERNEL_BASE)
+        return true;
+    KT_FAIL("while tickets are printed, the owner of seat %d is at %p: that "
+            "is neither a text nor NULL",
+            seat, (const void *)owner);
+    return false;
+}
+
+/* Looks at the hall while others wait for the printer. */
+static void look(void *arg)
+{
+    bool good = true;
+
+    (void)arg;
+    for (int turn = 0; turn < 2 * VISITORS && good; turn++) {
+        for (int seat = 0; seat < SEATS && good; seat++)
+            good = has_owner_or_none(seat);
+        sched_yield();
+    }
+}
+
+static void start(const char *name, void (*run)(void *), void *arg)
+{
+    KT_TRUE(task_create(name, run, arg, PRIORITY_KERNEL) != NULL);
+}
+
+/* Several tasks at once; each must get its own seat, as long as there are
+ * some. */
+static void visit(int seats)
 {
     int seat[VISITORS];
-    int status;
+    int status, sold = 0;
 
     for (int i = 0; i < VISITORS; i++) {
         seat[i] = -1;
-        KT_TRUE(task_create("visitor", visitor, &seat[i], PRIORITY_KERNEL) !=
-                NULL);
+        start("visitor", visitor, &seat[i]);
     }
+    start("looker", look, NULL);
     while (task_wait(-1, &status, 0) > 0)
         ;
     for (int i = 0; i < VISITORS; i++) {
-        KT_REQUIRE(seat[i] >= 0 && seat[i] < SEATS);
+        KT_REQUIRE(seat[i] >= -1 && seat[i] < SEATS);
+        if (seat[i] < 0)
+            continue;
+        sold++;
         KT_TRUE(seat_owner(seat[i]) != NULL);
         for (int j = 0; j < i; j++)
             if (seat[i] == seat[j])
                 KT_FAIL("visitors %d and %d were both sold seat %d", j, i,
                         seat[i]);
     }
+    if (sold != MIN(seats, VISITORS))
+        KT_FAIL("%d visitors at once, and %d free seats: %d were sold",
+                VISITORS, seats, sold);
+}
+
+/* Each ticket belongs to a seat. */
+static void expect_tickets(size_t sold)
+{
+    struct kmem_cache_stat stat;
+
+    kmem_cache_stat(kmem_cache_find("seats"), &stat);
+    if (stat.stat_inuse != sold)
+        KT_FAIL("%zu seats are sold, and there are %zu tickets", sold,
+                stat.stat_inuse);
 }
 
 LAB_TEST(7, seats, LAB_UP)
@@ -278,7 +353,7 @@ LAB_TEST(7, seats, LAB_UP)
     KT_REQUIRE(seats_open());
     watch("seats", "FPZU");
     KT_EQ(seat_book("guest"), 0);
-    visit();
+    visit(SEATS - 1);
     for (int seat = VISITORS + 1; seat < SEATS; seat++)
         KT_EQ(seat_book("guest"), seat);
     KT_EQ(seat_book("nobody"), -1);
@@ -287,6 +362,10 @@ LAB_TEST(7, seats, LAB_UP)
     KT_TRUE(seat_owner(3) == NULL);
     KT_EQ(seat_book("late"), 3);
     KT_TRUE(seat_owner(3) != NULL && strcmp(seat_owner(3), "late") == 0);
+    expect_tickets(SEATS);
+    seat_return(5);
+    visit(1);
+    expect_tickets(SEATS);
     for (int seat = 0; seat < SEATS; seat++)
         if (seat_owner(seat) != NULL)
             seat_return(seat);
