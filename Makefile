@@ -43,22 +43,30 @@ ifneq ($(words $(BUILD))$(WRONG),1)
 $(error BUILD='$(BUILD)' must be the name of a folder without blanks and $(ODD))
 endif
 
+# A hand-out of a lab has objects in the place of some sources, prebuilt/mm/x.o
+# for mm/x.c. $(call sources,PATTERNS): the names of the sources of both kinds.
+sources = $(foreach p,$(1),$(sort $(wildcard $(p)) \
+            $(patsubst prebuilt/%.o,%.c,$(wildcard prebuilt/$(p:.c=.o)))))
+PREBUILT := $(if $(wildcard prebuilt),$(patsubst prebuilt/%,$(BUILD)/%,\
+              $(shell find prebuilt -name '*.o')))
+ifneq ($(and $(PREBUILT),$(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)),)
+$(error DEBUG, SANITIZE and SMP are not for a hand-out: the objects in \
+    prebuilt/ are those of a plain build)
+endif
+
 Q   := $(if $(call on,V),,@)
 say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
-# In the order in which each uses those before it.
-PARTS := $(patsubst %,tools/make/%.mk,toolchain kernel user images run book \
-           test labs)
+# In the order in which each uses those before it. A hand-out has no test.mk.
+PARTS := $(wildcard $(patsubst %,tools/make/%.mk,toolchain kernel user images \
+           run book test labs))
 include $(PARTS)
 
 SOURCE_DIRECTORIES := boot kernel mm drivers user tools docs
 
-.PHONY: doctor lint format clean help
+.PHONY: doctor format clean help
 doctor:                           ## each tool: version, verdict, how to get it
 	@$(PYTHON) -m tools.run.doctor
-
-lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
-	@$(PYTHON) -m tools.test.lint
 
 format: | $(DEPS)                 ## clang-format on all C files
 	$(Q)find $(SOURCE_DIRECTORIES) -name '*.[ch]' \

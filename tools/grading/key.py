@@ -10,7 +10,8 @@ have it. The answers come from the lab's solve(), with the solution's kernel.
 import argparse
 import sys
 
-from tools.grading import grade, grading, labs
+from tools.grading import grade, grading, labs, questions
+from tools.grading.budget import EACH, WHOLE
 
 
 def asked(number):
@@ -21,7 +22,7 @@ def asked(number):
         raise labs.LabError("a hand-out has no answers")
     if not lab.questions:
         raise labs.LabError(f"lab {lab.number} has no questions")
-    return lab, grading.load_checker(grade.ROOT / lab.answers[1])["solve"]
+    return lab, questions.load_checker(grade.ROOT / lab.answers[1])["solve"]
 
 
 def seeds(options):
@@ -44,7 +45,7 @@ def key(lab, solve, machine, names):
     lines = [f"# {grading.clean(name)}" for name in names]
     for q in lab.questions:
         lines += ["", f"# {q.text}",
-                  grading.write_answers({q.id: answers[q.id]}).decode().rstrip()]
+                  questions.write_answers({q.id: answers[q.id]}).decode().rstrip()]
     return "\n".join([f"# lab {lab.number}, {lab.title}: seed {machine.seed}",
                       *lines, ""])
 
@@ -57,7 +58,7 @@ def main():
     parser.add_argument("--seed", default="")
     parser.add_argument("--roster", default="")
     parser.add_argument("--work", help="folder to build in (build/grade)")
-    parser.set_defaults(trees=[], patience=grading.PATIENCE)
+    parser.set_defaults(patience=EACH, budget=WHOLE)
     options = parser.parse_args()
     lab, solve = asked(options.lab)
     grader = grade.Grader(options)

@@ -2,11 +2,11 @@
 
     python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
 
-The solutions of that lab are cut from the sources, except those of `tasks`, and
-the files for instructors are left out: INSTRUCTOR.md, the cuts, wrong
-solutions, the answers' checker, other labs. Everything else is as in this tree.
-`seed` is for labs whose answers depend on the student; the hand-out's file .lab
-holds it and the number of the lab, so that `make grade` needs no LAB there.
+The solutions of that lab are cut from the sources, except those of `tasks`.
+What other labs cut is an object, built beforehand, and what is for instructors
+is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
+answers depend on the student; the hand-out's file .lab holds it and the number
+of the lab, so that `make grade` needs no LAB there.
 """
 
 import argparse
@@ -19,7 +19,8 @@ from pathlib import Path
 
 from tools.grading import labs
 from tools.grading.labs import LabError
-from tools.grading.workshop import SEED_FILE, planted_seed
+from tools.grading.budget import Budget
+from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,7 +40,9 @@ What you hand in:
 All else is taken from the original tree when your work is graded, so changes
 there help you to look at things and cost nothing. Your code is plain C that
 uses what the lab offers: {allowed} lists
-it, and `make grade` says what is not in the list.
+it, and `make grade` says what is not in the list. Parts of the kernel that
+other labs ask for are objects, in prebuilt/: leave the structures in the
+headers of mm/ and kernel/ as they are.
 """
 
 # For labs whose places for code are marked; those that plant bugs have none.
@@ -50,22 +53,33 @@ Each place for your code has a comment with its task:
 """
 
 
-def hand_out(root, lab, out, names, solved=(), seed=0):
-    """Writes the files of a hand-out to the folder `out`."""
+def contents(root, lab, names, solved=(), seed=0):
+    """(name, text) of each file of a hand-out; the text is None if it is that
+    of the tree."""
     cut = labs.handed_out(root, lab, solved)
-    for name in names:
-        if not labs.belongs(name, lab):
-            continue
-        source, target = Path(root) / name, Path(out) / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        text = cut.get(name)
+    for name in labs.in_hand_out(root, lab, names):
+        source, text = Path(root) / name, cut.get(name)
         if name == SEED_FILE:
             text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
+        elif name.endswith(".md"):
+            text = labs.page_in_hand_out(lab, source.read_text("utf-8"))
+        yield name, text
+
+
+def hand_out(root, lab, out, names, solved=(), seed=0):
+    """Writes the files of a hand-out to the folder `out`."""
+    for name, text in contents(root, lab, names, solved, seed):
+        source, target = Path(root) / name, Path(out) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
         if text is None:
             shutil.copy2(source, target, follow_symlinks=False)
         else:
             target.write_text(text, encoding="utf-8")
             shutil.copymode(source, target)
+    for name, data in prebuilt(root, lab, Budget()).items():
+        target = Path(out) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
 
 
 def version(root):

@@ -22,6 +22,7 @@ except ImportError:  # Python before 3.11; tools/setup installs this
     import tomli as tomllib
 
 FOLDER = "docs/labs"
+APPARATUS = "tools/"
 STAMP = ".lab"      # in a hand-out: which lab, seed and version it is
 
 # Folders to skip where there is no git to list the files.
@@ -83,6 +84,7 @@ class Lab:
     reading: list
     files: list
     shift: int = 2
+    spoilers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
     questions: list = field(default_factory=list)
@@ -109,7 +111,8 @@ TEXT, TEXTS, NUMBER, SWITCH = "a text", "a list of texts", "a number", \
 KEYS = {
     "lab": {"number": (NUMBER, True), "title": (TEXT, True),
             "hours": (TEXT, True), "reading": (TEXTS, True),
-            "files": (TEXTS, True), "shift": (NUMBER, False)},
+            "files": (TEXTS, True), "shift": (NUMBER, False),
+            "spoilers": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
@@ -238,6 +241,9 @@ def _check_files(root, lab, fail):
             fail(f"files: {name} is a header, which tests would include")
         if not (root / name).is_file() or (root / name).is_symlink():
             fail(f"files: {name} is not a file")
+    for name in lab.spoilers:
+        if not (root / name).is_file() and not (root / STAMP).exists():
+            fail(f"spoilers: {name} is not a file")
     sheet, checker = lab.answers
     if lab.questions:
         if str(sheet) not in lab.files:
@@ -290,26 +296,45 @@ def tracked(root):
     return sorted(names)
 
 
-# Tests of parts that a hand-out does not have, and the mutants that no test
-# kills, which are made of lines of solutions.
-FOR_AUTHORS = {f"tools/test/{name}" for name in (
-    "survivors-locks.txt", "survivors.txt", "test_grade.py", "test_grading.py",
-    "test_key.py", "test_labs.py", "test_mutants.py", "test_screen.py")}
-
-# What a lab's folder has for authors and instructors alone. What answers
-# questions is of that kind: it would answer them for students.
-KEPT = {"cuts", "wrong", "INSTRUCTOR.md", "answers.py", "witness.py"}
+# What no hand-out has: the tools of authors; the tests of the whole tree, which
+# need its solutions or hold some (labs use the headers of mm/tests); and what
+# answers questions, because it would answer them for students.
+FOR_AUTHORS = re.compile(
+    r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|"
+    r"tools/grading/(key|leaks|soak)\.|"
+    r"mm/(\w+/)?tests/(?!(kmem|debug)_test\.)|"
+    rf"{FOLDER}/[^/]+/(cuts/|wrong/|INSTRUCTOR\.md|answers\.py|witness\.py)")
 
 
 def belongs(name, lab):
-    """Whether a file of the tree is in the hand-out of a lab. Nothing of
+    """Whether a file of the tree may be in the hand-out of a lab. Nothing of
     another lab is: a later one would be read there."""
     parts = Path(name).parts
-    if name in FOR_AUTHORS or parts[0] in (".ci", ".github"):
+    if FOR_AUTHORS.match(name):
         return False
     if parts[:2] != ("docs", "labs") or len(parts) <= 3:
         return True
-    return Path(*parts[:3]) == lab.folder and parts[3] not in KEPT
+    return Path(*parts[:3]) == lab.folder
+
+
+def in_hand_out(root, lab, names):
+    """Those of the files `names` that the hand-out of a lab has."""
+    spoilers = {name for other in all_labs(root) if other.number >= lab.number
+                for name in other.spoilers}
+    away = spoilers | _of_others(root, lab)
+    return [n for n in names if belongs(n, lab) and n not in away]
+
+
+# A part of a page that says what a lab asks, as far as <!-- /asked -->.
+ASKED = re.compile(r"^<!-- asked in lab (\d+) -->\n.*?^<!-- /asked -->\n",
+                   re.M | re.S)
+
+
+def page_in_hand_out(lab, text):
+    """A page without what this lab or a later one asks."""
+    return ASKED.sub(lambda part: part[0] if int(part[1]) < lab.number else
+                     f"(Lab {part[1]} asks for what is here in the book.)\n",
+                     text)
 
 
 def all_cuts(root, lab):
@@ -333,11 +358,39 @@ def all_cuts(root, lab):
     return found
 
 
+def _foreign(root, lab):
+    """[(lab, cut)] of all other labs."""
+    return [(other, cut) for other in all_labs(root)
+            if other.number != lab.number for cut in all_cuts(root, other)]
+
+
+def _of_others(root, lab):
+    """The sources that other labs cut and this one does not hand in."""
+    return {cut.path for _, cut in _foreign(root, lab)} - set(lab.files)
+
+
+def withheld(root, lab):
+    """Those that the kernel of a lab runs: its hand-out has objects of them.
+    (The apparatus does without.)"""
+    return {name for name in _of_others(root, lab)
+            if not name.startswith((FOLDER, APPARATUS))}
+
+
+def _left_for_later(root, lab):
+    """The cuts of later labs in this one's files, of tasks without which the
+    kernel runs."""
+    later = [(other, cut) for other, cut in _foreign(root, lab)
+             if other.number > lab.number]
+    needed = {cut.task for _, cut in later if cut.missing}
+    return [cut for _, cut in later
+            if cut.path in lab.files and cut.task not in needed]
+
+
 def handed_out(root, lab, solved=()):
     """{name: text} of the files that differ in the hand-out of a lab with the
     tasks `solved` done. Raises LabError at the first cut that does not fit."""
     wanted = {}
-    for cut in all_cuts(root, lab):
+    for cut in all_cuts(root, lab) + _left_for_later(root, lab):
         if cut.task not in solved:
             wanted.setdefault(cut.path, []).append(cut)
     try:
@@ -355,8 +408,8 @@ def check_cuts(root):
         try:
             count += len(all_cuts(root, lab))
             handed_out(root, lab)
-        except LabError as e:
-            problems.append(str(e))
+        except LabError as e:  # of this lab, or of one that it looks at
+            problems += [] if str(e) in problems else [str(e)]
     return count, problems
 
 

@@ -256,19 +256,13 @@ def sources(lab):
     return [name for name in lab.files if name.endswith(".c")]
 
 
-def objects_of(tree, name):
-    """The objects of a source: of the kernel, of programs, or of both."""
-    there = (Path(tree) / folder / name for folder in ("build", "build/user"))
-    return [p for p in (at.with_suffix(".o") for at in there) if p.exists()]
-
-
 def errors(tree, lab, budget, **options):
     """What is wrong with the hand-in files in a tree that has been built, as a
     compiler would write it; "" if nothing is. `options` are those of
     workshop.make."""
     rules, found = Rules(tree, lab), []
     built = [(name, path) for name in sources(lab)
-             for path in objects_of(tree, name)]
+             for path in workshop.objects_of(tree, name)]
     own = [name for name in lab.files if name.endswith((".c", ".h"))]
     for name in own:
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
@@ -292,7 +286,7 @@ def defined_in(root, folder):
     """What the sources of a folder define for others."""
     names = set()
     for source in (Path(root) / folder).glob("*.c"):
-        for path in objects_of(root, source.relative_to(root)):
+        for path in workshop.objects_of(root, source.relative_to(root)):
             with open(path, "rb") as f:
                 names |= set(symbols(ELFFile(f))[1])
     return names
@@ -305,7 +299,7 @@ def computed(root, lab):
     if any(name.startswith("mm/") for name in sources(lab)):
         data["uses"] = defined_in(root, "mm") - ALWAYS
     for name in sources(lab):
-        for path in objects_of(root, name):
+        for path in workshop.objects_of(root, name):
             with open(path, "rb") as f:
                 used, defined = symbols(ELFFile(f))
             data["uses"] |= used - ALWAYS

@@ -35,8 +35,8 @@ JUMPING += $(if $(call on,SMP),mm/kmem_mag.o)
 $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm kernel/shell/*.asm)
-C_SRC   := $(wildcard boot/*.c kernel/*.c kernel/*/*.c mm/*.c mm/inspect/*.c \
-             mm/debug/*.c drivers/*.c)
+C_SRC   := $(call sources,boot/*.c kernel/*.c kernel/*/*.c mm/*.c \
+             mm/inspect/*.c mm/debug/*.c drivers/*.c)
 
 # The allocator's code has a section of its own: reports of debugging modes skip
 # its frames.
@@ -59,7 +59,7 @@ C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
 # The sources of all builds, for the check that each command has its help text
 # (tools/make/helped.py).
 HELPED       := $(BUILD)/helped
-HELPED_SRC   := $(C_SRC) $(WORKSHOP_SRC)
+HELPED_SRC   := $(wildcard $(C_SRC) $(WORKSHOP_SRC))
 
 ifeq ($(call on,SMP),)
 ASM_SRC      := $(filter-out $(SMP_SRC),$(ASM_SRC))
@@ -160,6 +160,11 @@ $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) $(call san,$<) -MMD -MP -c $< -o $@ \
 	    $(OWN_SECTION)
 
+$(BUILD)/%.o: prebuilt/%.o
+	$(call say,COPY,$<)
+	@mkdir -p $(@D)
+	$(Q)cp $< $@
+
 # For tools/grading/screen.py.
 $(BUILD)/%.i: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
@@ -177,10 +182,9 @@ $(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC)
 $(COMMANDS).o: $(COMMANDS).c $(BUILD)/flags
 	$(Q)$(CC) $(CFLAGS) -c $< -o $@
 
-# A hand-out, which has one lab, and a tree in which one is graded have all help
-# texts, but not all commands.
-PART := $(if $(and $(wildcard tools/test),\
-          $(word 2,$(wildcard docs/labs/*/lab.toml))),,--part)
+# A hand-out, and a tree in which one is graded, have all help texts, but not
+# all commands.
+PART := $(if $(wildcard tools/test),,--part)
 $(eval $(call stamp,$(HELPED).sources,$$(HELPED_SRC)))
 
 $(HELPED): tools/make/helped.py kernel/shell/help.txt tools/workshop/help.txt \
@@ -233,4 +237,4 @@ endef
 $(eval $(call kernel,slate,$$(OBJ)))
 $(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 
--include $(OBJ:.o=.d) $(WORKSHOP_OBJ:.o=.d)
+-include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(OBJ) $(WORKSHOP_OBJ)))

@@ -8,24 +8,26 @@ override TASKS := $(value TASKS)
 override ROSTER := $(value ROSTER)
 export LAB OUT SEED TASKS ROSTER
 
-.PHONY: lab key grade grade-soak test-labs
+.PHONY: lab grade
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
 	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
 	    --seed "$$SEED" --tasks "$$TASKS"
 
-key:                              ## the right answers: LAB=3 SEED=7
-                                  ## ROSTER=seeds.csv (all of its seeds)
-	@$(PYTHON) -m tools.grading.key --lab "$$LAB" --seed "$$SEED" \
-	    --roster "$$ROSTER"
-
-grade-soak:                       ## ten times on a busy machine: LAB=2
-	@$(PYTHON) -m tools.grading.soak --lab "$$LAB"
-
-test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
-                                  ## solutions; LAB=2: that one alone
-	@$(PYTEST) $(EVERY) -n auto --dist loadgroup \
-	    tools/test/test_labs.py
-
 grade:                            ## points for a lab, here: LAB=2
 	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
+
+# For `make lab`: the objects of some SOURCES, for the kernel and for programs.
+OBJECTS := $(filter $(foreach o,$(SOURCES:.c=.o),$(BUILD)/$(o) $(USER)/$(o)),\
+             $(OBJ) $(LIB_OBJ))
+.PHONY: objects
+objects: $(OBJECTS)
+	@:
+
+# A hand-out has no tests of the tree, and no tools that need them.
+ifeq ($(wildcard tools/test),)
+PYTEST = $(error a hand-out has the tests of its lab alone: make grade)
+.PHONY: test lint
+test lint:
+	$(PYTEST)
+endif

@@ -54,6 +54,20 @@ cachesim: $(WORKSHOP_KERNEL)      ## what colouring does in a processor's cache:
                                   ## CACHE=486, pentium, mmx or 8192:4:16
 	@$(PYTHON) -m tools.measure.cachesim $(WORKSHOP_ELF) $(BUILD)/cachesim
 
+# A heap of more than 1 MiB at rest takes this many files.
+BENCH_FILES := 7600
+$(BUILD)/initrd-bench.tar: $(WORKSHOP_INITRD) $(USER)/files
+	$(call say,INITRD,$@)
+	$(Q)$(WORKSHOP_INITRD_TOOL) --files $(BENCH_FILES) --out $@
+
+.PHONY: bench
+bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
+                                  ## operation
+	@INITRD_TOOL="$(WORKSHOP_INITRD_TOOL)" \
+	    $(PYTHON) -m tools.measure.bench \
+	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
+	    $(if $(call on,DOC),--doc docs/performance.md)
+
 .PHONY: record replay culprit
 record: $(WORKSHOP_KERNEL)        ## record a run: CMD="…", or you type
 	@$(PYTHON) -m tools.run.replay record $(WORKSHOP_ELF)

@@ -1,4 +1,5 @@
-# Tests: on this machine and in QEMU; benchmarks and coverage.
+# Tests: on this machine and in QEMU; coverage; hand-outs and their proofs. No
+# hand-out has this file.
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
 MM_SRC      := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
@@ -190,12 +191,6 @@ ABREAST    = -n $$(($$(getconf _NPROCESSORS_ONLN) + 1)) \
                --dist loadgroup --no-loadscope-reorder \
                --times=$(BUILD)/times/$@.json
 
-# The last file of .venv that tools/setup writes.
-DEPS := .venv/requirements.txt
-$(DEPS):
-	@echo 'make: .venv lacks the Python packages: tools/setup installs' \
-	    'them, or says why it cannot' >&2; exit 1
-
 # Options that choose tests by marks (tools/test/pytest.ini). Without them those
 # of `make test`; on another kernel only tests that depend on it; all of a file.
 OTHER := $(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)
@@ -237,7 +232,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: bench scale coverage mutants storm powercut test-ext2 fuzz-ext2
+.PHONY: scale coverage mutants storm powercut test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
@@ -318,19 +313,6 @@ powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(DEPS) ## cut the power
 bugs: $(WORKSHOP_KERNEL) | $(DEPS) ## each bug in each mode; no false alarms
 	@$(PYTEST) $(EVERY) tools/test/test_bugs.py
 
-# A heap of more than 1 MiB at rest takes this many files.
-BENCH_FILES := 7600
-$(BUILD)/initrd-bench.tar: $(WORKSHOP_INITRD) $(USER)/files
-	$(call say,INITRD,$@)
-	$(Q)$(WORKSHOP_INITRD_TOOL) --files $(BENCH_FILES) --out $@
-
-bench: $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar ## instructions per
-                                  ## operation
-	@INITRD_TOOL="$(WORKSHOP_INITRD_TOOL)" \
-	    $(PYTHON) -m tools.measure.bench \
-	    $(WORKSHOP_ELF) $(BUILD)/initrd-bench.tar $(BUILD)/bench.json \
-	    $(if $(call on,DOC),--doc docs/performance.md)
-
 # The kernel for several processors, with a build of its own.
 SMP_ELF := $(BUILD)/smp/slate-workshop.elf
 
@@ -374,3 +356,20 @@ mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
 	    --sample $(or $(SAMPLE),0) --seed $(or $(SEED),1) \
 	    $(if $(call on,LOCKS),--locks) \
 	    $(if $(FUNCTION),--function $(FUNCTION)) $(filter %.c,$(FILES))
+
+.PHONY: lint key grade-soak test-labs
+lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
+	@$(PYTHON) -m tools.test.lint
+
+key:                              ## a lab's right answers: LAB=3 SEED=7
+                                  ## ROSTER=seeds.csv (all of its seeds)
+	@$(PYTHON) -m tools.grading.key --lab "$$LAB" --seed "$$SEED" \
+	    --roster "$$ROSTER"
+
+grade-soak:                       ## ten times on a busy machine: LAB=2
+	@$(PYTHON) -m tools.grading.soak --lab "$$LAB"
+
+test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
+                                  ## solutions; LAB=2: that one alone
+	@$(PYTEST) $(EVERY) -n auto --dist loadgroup \
+	    tools/test/test_labs.py

@@ -36,6 +36,12 @@ HOSTCC ?= gcc
 VENV := .venv/bin/python
 PYTHON ?= $(or $(wildcard $(VENV)),python3)
 
+# The last file of .venv that tools/setup writes.
+DEPS := .venv/requirements.txt
+$(DEPS):
+	@echo 'make: .venv lacks the Python packages: tools/setup installs' \
+	    'them, or says why it cannot' >&2; exit 1
+
 MISSING := $(if $(CC),,$(if $(CROSS_COMPILE),$(CROSS_COMPILE)gcc,\
              a C compiler for i686)) \
            $(if $(call have,$(NASM)),,$(NASM)) \

@@ -9,9 +9,8 @@
 USER      := $(BUILD)/user
 FILES     ?= 5000
 LIB_SRC   := $(wildcard user/lib/*.c tools/workshop/labs/user/*.c) \
-               $(filter-out %/kmem_mag.c %/kmem_mag_stat.c,$(wildcard \
-                 mm/kmem*.c mm/inspect/kmem*.c)) \
-               $(wildcard mm/debug/*.c) mm/segkmem.c \
+               $(filter-out %/kmem_mag.c %/kmem_mag_stat.c,$(call sources,\
+                 mm/kmem*.c mm/inspect/kmem*.c mm/debug/*.c)) mm/segkmem.c \
                $(patsubst %,kernel/lib/%.c,string printf div64 line manifest \
                  edit_distance)
 LIB_ASM   := user/lib/syscall.asm
@@ -104,7 +103,7 @@ $(USER)/bin/beattest: $(patsubst %.c,$(USER)/%.o,user/tests/devtest/check.c \
     $(LAB8)/bin/tempo/beat.c $(filter-out %/main.c %/ram.c,\
     $(wildcard $(LAB8)/servers/beat/*.c)))
 
--include $(USER_OBJ:.o=.d)
+-include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(USER_OBJ)))
 
 # Texts that are part of a kernel, an initrd or a disk as they are.
 TEXTS := $(addsuffix /help.txt,kernel/shell tools/workshop) \

@@ -341,6 +341,7 @@ def tree(tmp_path):
     ('["mm/x.c"]', '["mm/y.c"]', "mm/y.c is not a file"),
     ('["mm/x.c"]', '["../mm/x.c"]', "not a path from"),
     ('["mm/x.c"]', '["mm/x.h"]', "mm/x.h is a header, which tests would"),
+    ("reading =", 'spoilers = ["mm/w.c"]\nreading =', "mm/w.c is not a file"),
     ('["mm/x.c"]', "[]", "files is empty"),
     ('["mm/x.c"]', '["README.md"]',
      r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
@@ -420,6 +421,86 @@ def test_contents_of_a_hand_out(tree, tmp_path):
     assert L + "README.md" in start
     assert 'grep -n "Task 2\\." mm/x.c\n' in start
     assert os.access(out / "tools/setup", os.X_OK)
+
+
+# A second file for lab 3, which it cuts; `make objects` builds it for the
+# kernel and for programs.
+OTHERS_CUT = """\
+@@ mm/z.c: split: as in lab 2
+-    one(p);
++    LAB_MISSING
+
+@@ tools/z.c: split: as in lab 2
+-    one(p);
++    LAB_MISSING
+"""
+OBJECTS = """\
+objects:
+\tmkdir -p build/mm build/user/mm
+\techo $(SOURCES) >build/mm/z.o
+\techo of programs >build/user/mm/z.o
+"""
+
+
+@pytest.fixture
+def others(tree):
+    """The tree, with files of lab 3 that lab 2 does not hand in."""
+    for name, text in {
+            "mm/z.c": C, "tools/z.c": C, "tools/view.py": "chunk = 8\n",
+            "docs/labs/03-slab/cuts/3.1.cut": OTHERS_CUT,
+            "docs/labs/03-slab/lab.toml":
+                'spoilers = ["tools/view.py"]\n' + OTHER_TOML.replace(
+                    '["mm/x.c"]', '["mm/x.c", "mm/z.c", "tools/z.c"]'),
+            "Makefile": OBJECTS}.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(text, encoding="utf-8")
+    return tree
+
+
+def test_others_parts_are_objects(others, tmp_path):
+    """Of what another lab cuts, a hand-out has what its kernel runs."""
+    done = lab(others, "--lab", "2", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    here = files(tmp_path / "out")
+    assert {n for n in here if n.endswith((".o", "z.c", "view.py"))} == {
+        "prebuilt/mm/z.o", "prebuilt/user/mm/z.o"}
+    assert (tmp_path / "out/prebuilt/mm/z.o").read_bytes() == b"mm/z.c\n"
+    lab(others, "--lab", "3", "--out", tmp_path / "later")
+    here = files(tmp_path / "later")
+    assert {n for n in here if n.endswith((".o", "z.c", "view.py"))} == {
+        "mm/z.c", "tools/z.c"}
+
+
+def test_others_parts_that_do_not_build(others, tmp_path):
+    (others / "Makefile").write_text("objects:\n\tfalse\n", encoding="utf-8")
+    done = lab(others, "--lab", "2", "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"lab: {others} does not build:\n")
+
+
+@pytest.mark.parametrize("missing, there", [
+    ("+    two(p);\n", "    two(p);\n"),
+    ("+    LAB_MISSING\n", "    one(p);\n")])
+def test_a_later_labs_task_in_a_file_of_both(tree, missing, there):
+    """It is cut if the kernel runs without it."""
+    (tree / "docs/labs/03-slab/cuts").mkdir()
+    (tree / "docs/labs/03-slab/cuts/3.1.cut").write_text(
+        "@@ mm/x.c: merge: of lab 3\n-    one(p);\n" + missing, "utf-8")
+    tasks = {"2.1", "2.2"}
+    text = labs.handed_out(tree, labs.load(tree, 2), tasks).get("mm/x.c", C)
+    assert text == C.replace("    one(p);\n    two(p);\n",
+                             there + "    two(p);\n")
+
+
+def test_pages_lack_what_a_lab_asks(tree, tmp_path):
+    page = "One.\n{}Two.\n"
+    asked = "<!-- asked in lab 2 -->\n| 7 |\n<!-- /asked -->\n"
+    (tree / "docs/page.md").write_text(page.format(asked), encoding="utf-8")
+    for number, text in ((2, "(Lab 2 asks for what is here in the book.)\n"),
+                         (3, asked)):
+        out = tmp_path / str(number)
+        lab(tree, "--lab", str(number), "--out", out)
+        assert (out / "docs/page.md").read_text("utf-8") == page.format(text)
 
 
 def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):

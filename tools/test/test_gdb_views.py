@@ -60,12 +60,12 @@ SENTENCES = {
     "slab layout sizeof(struct region) (2 << 2)": "small layout",
 }
 PREDICT = """python
-import heap, slab_caches
+import heap, slab_layout
 n = 0
 for c in heap.Heap().caches:
     if c.debugged or c.own_supplier:
         continue
-    g = slab_caches.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
+    g = slab_layout.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
     for name in ("chunk", "slab_pages", "slab_chunks", "colour_max"):
         assert getattr(g, name) == getattr(c, name), (c.name, name)
     n += 1

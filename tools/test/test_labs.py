@@ -67,12 +67,6 @@ each_long, each_seeded = (pytest.mark.parametrize("lab", [
 each_proof = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
 
 
-def strict():
-    """What make was given here: with other flags it would compile all."""
-    flags = product("flags", "kernel").read_text("utf-8").split()
-    return ["WERROR=1"] if "-Werror" in flags else []
-
-
 # ---- the bench -------------------------------------------------------------
 
 class Bench:
@@ -84,6 +78,7 @@ class Bench:
         self.tree = BUILD / "labs" / lab.folder.name
         shutil.rmtree(self.tree, ignore_errors=True)
         tasks = {task.id for task in lab.tasks}
+        self.solved = labs.handed_out(ROOT, lab, tasks)
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
         handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         workshop.copy_products(BUILD, self.tree)
@@ -97,16 +92,22 @@ class Bench:
     def build(self, files):
         """Puts {name: text} in the place of hand-in files, and builds."""
         for name in self.lab.files:
-            text = files.get(name)
+            text = files.get(name, self.solved.get(name))
             if text is None:
                 text = (ROOT / name).read_text(encoding="utf-8")
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
-        errors = workshop.make(self.tree, Budget(), options=strict()) or \
+        errors = workshop.make(self.tree, Budget(),
+                               options=workshop.as_before(ROOT)) or \
             screen.errors(self.tree, self.lab, Budget())
         kernel = None if errors else self.tree / "build/slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
+
+    def handed_in(self):
+        """The hand-in files as they are now."""
+        return {name: (self.tree / name).read_bytes()
+                for name in self.lab.files}
 
     def keep_solution(self):
         """A Machine with the solution's kernel, which others may follow."""
@@ -241,8 +242,9 @@ def test_solution_earns_everything(bench):
 @pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
-    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), strict())
-    shop.put({}, lab)
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(),
+                             workshop.as_before(ROOT))
+    shop.put(bench.handed_in(), lab)
     built = shop.build()
     assert not built.errors, built.errors
     assert elf.Elf(built.kernel).segments == \
@@ -251,7 +253,8 @@ def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
 
 @each_seeded
 def test_so_it_does_for_every_seed(bench, lab, tmp_path):
-    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), strict())
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(),
+                             workshop.as_before(ROOT))
     header = bench.tree / workshop.SEED_FILE
     text = header.read_text(encoding="utf-8")
     kernels = set()
@@ -259,7 +262,7 @@ def test_so_it_does_for_every_seed(bench, lab, tmp_path):
         header.write_text(workshop.planted_seed(workshop.SEED_FILE, text, seed),
                           encoding="utf-8")
         mine = bench.build({})
-        shop.put({}, lab, seed)
+        shop.put(bench.handed_in(), lab, seed)
         its = shop.build()
         assert not mine.errors and not its.errors, mine.errors + its.errors
         assert elf.Elf(mine.kernel).segments == elf.Elf(its.kernel).segments

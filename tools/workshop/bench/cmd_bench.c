@@ -487,6 +487,9 @@ static int bench_boot(void)
 
 /* ---- the command -------------------------------------------------------- */
 
+/* Only the hand-out of lab 6 has this group, which lab 6 asks for. */
+__attribute__((weak)) int benchcmd_kinds(void);
+
 static const struct {
     const char *name;
     const char *title;
@@ -520,6 +523,8 @@ static int cmd_bench(char **argv)
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
         if (argv[1] && strcmp(argv[1], groups[i].name) != 0)
             continue;
+        if (groups[i].run == NULL)
+            continue;
         found = true;
         benchcmd_title(groups[i].title, groups[i].run != bench_util);
         result |= groups[i].run();
@@ -535,7 +540,8 @@ static int cmd_bench(char **argv)
 static void offer_groups(const struct shell_offer *o)
 {
     for (size_t i = 0; i < ARRAY_SIZE(groups); i++)
-        shell_offer(o, groups[i].name);
+        if (groups[i].run != NULL)
+            shell_offer(o, groups[i].name);
 }
 
 SHELL_COMMAND(bench, cmd_bench);
