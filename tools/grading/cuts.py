@@ -191,7 +191,7 @@ def _call(cut, page, indent):
     return [start, f'{indent}{" " * len("lab_missing(")}"{page}");']
 
 
-def _context(cut):
+def context(cut):
     """The number of context lines at the top and at the bottom of a cut."""
     short, top, bottom = min(len(cut.before), len(cut.after)), 0, 0
     while top < short and cut.before[top] == cut.after[top]:
@@ -205,7 +205,7 @@ def _context(cut):
 def _placed(cut, lines, page):
     """(start, end, cut, new lines): the change of a cut in a file's lines."""
     at = find(cut, lines)
-    top, bottom = _context(cut)
+    top, bottom = context(cut)
     new = []
     for line in cut.after[top:len(cut.after) - bottom]:
         if line.strip() == MISSING:

@@ -18,8 +18,8 @@ import sys
 from pathlib import Path
 
 from tools.grading import labs
-from tools.grading.labs import LabError
 from tools.grading.budget import Budget
+from tools.grading.labs import LabError
 from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -357,7 +357,7 @@ mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
 	    $(if $(call on,LOCKS),--locks) \
 	    $(if $(FUNCTION),--function $(FUNCTION)) $(filter %.c,$(FILES))
 
-.PHONY: lint key grade-soak test-labs
+.PHONY: lint key leaks grade-soak test-labs
 lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
@@ -365,6 +365,9 @@ key:                              ## a lab's right answers: LAB=3 SEED=7
                                   ## ROSTER=seeds.csv (all of its seeds)
 	@$(PYTHON) -m tools.grading.key --lab "$$LAB" --seed "$$SEED" \
 	    --roster "$$ROSTER"
+
+leaks:                            ## does a hand-out hold solutions? LAB=2
+	@$(PYTHON) -m tools.grading.leaks --lab "$$LAB"
 
 grade-soak:                       ## ten times on a busy machine: LAB=2
 	@$(PYTHON) -m tools.grading.soak --lab "$$LAB"

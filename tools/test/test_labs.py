@@ -17,7 +17,7 @@ from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, long, product, sample, sanitized
+from conftest import BUILD, ROOT, long, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import labs, questions, screen, workshop
