@@ -8,6 +8,7 @@ import pytest
 
 from conftest import BUILD, ROOT
 from tools.grading import labs, screen
+from tools.grading.budget import Budget
 
 pytestmark = pytest.mark.plain
 
@@ -195,7 +196,7 @@ def test_what_a_lab_allows(lab):
     assert path.read_text("utf-8") == \
         screen.text_of(screen.computed(ROOT, lab)), \
         "run python3 -m tools.grading.screen --write"
-    assert screen.errors(ROOT, lab, 60) == ""
+    assert screen.errors(ROOT, lab, Budget()) == ""
 
 
 @pytest.mark.parametrize("text, wrong", (
