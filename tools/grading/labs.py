@@ -3,6 +3,7 @@
     lab = labs.load(ROOT, 2)        # one lab, checked
     labs.all_labs(ROOT)             # all labs of the tree
     labs.handed_out(ROOT, lab)      # {path: text}, its solutions cut
+    labs.all_open(ROOT)             # the same of all labs at once
 
 Every error raises LabError with one line that names the place.
 docs/labs.md explains what each key is for.
@@ -386,19 +387,37 @@ def _left_for_later(root, lab):
             if cut.path in lab.files and cut.task not in needed]
 
 
-def handed_out(root, lab, solved=()):
-    """{name: text} of the files that differ in the hand-out of a lab with the
-    tasks `solved` done. Raises LabError at the first cut that does not fit."""
-    wanted = {}
-    for cut in all_cuts(root, lab) + _left_for_later(root, lab):
-        if cut.task not in solved:
-            wanted.setdefault(cut.path, []).append(cut)
+def _cut(root, lab, several, texts=()):
+    """{name: text} of the files in which the cuts `several` of a lab are.
+    `texts` are those that are not as in the tree. Raises LabError at the first
+    cut that does not fit."""
+    wanted, texts = {}, dict(texts)
+    for cut in several:
+        wanted.setdefault(cut.path, []).append(cut)
     try:
-        return {name: cuts.apply((Path(root) / name).read_text("utf-8"), there,
-                                 lab.page)
+        return {name: cuts.apply(texts.get(name) or
+                                 (Path(root) / name).read_text("utf-8"),
+                                 there, lab.page)
                 for name, there in wanted.items()}
     except cuts.CutError as e:
         raise LabError(str(e)) from e
+
+
+def handed_out(root, lab, solved=()):
+    """{name: text} of the files that differ in the hand-out of a lab with the
+    tasks `solved` done."""
+    return _cut(root, lab, [
+        cut for cut in all_cuts(root, lab) + _left_for_later(root, lab)
+        if cut.task not in solved])
+
+
+def all_open(root):
+    """{name: text} of the files that differ where no task of any lab is
+    done."""
+    texts = {}
+    for lab in all_labs(root):
+        texts.update(_cut(root, lab, all_cuts(root, lab), texts))
+    return texts
 
 
 def check_cuts(root):

@@ -375,6 +375,22 @@ def test_bad_cuts_write_nothing(tree, name, text, why):
     assert not (tree / "new").exists()
 
 
+def test_labs_that_share_a_file_are_all_open(tree):
+    """Each task once, each lab with its own page."""
+    folder = tree / "docs/labs/03-slab"
+    (folder / "cuts").mkdir()
+    (folder / "cuts/3.1.cut").write_text(
+        "@@ mm/x.c: join: one\n-    joined(p, 1);\n+    LAB_MISSING\n", "utf-8")
+    both = labs.all_open(tree)
+    assert list(both) == ["mm/x.c"]
+    for task in "2.1", "2.2", "3.1":
+        assert f'lab_missing("{task}", "docs/labs/0{task[0]}-' in both["mm/x.c"]
+        assert f"Task {task}: " in both["mm/x.c"]
+    for solution in "joined(p, k)", "two(p)", "joined(p, 1)":
+        assert solution not in both["mm/x.c"]
+    assert both["mm/x.c"].count(f'#include "{cuts.HEADER}"') == 1
+
+
 def test_check_cuts(tree):
     assert labs.check_cuts(tree) == (5, [])
 
