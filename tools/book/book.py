@@ -84,14 +84,18 @@ def outside(text):
 
 def dead_links(text, page, site):
     """Links of a page to missing files or anchors."""
+    site, files = site.resolve(), {}
     for link in re.findall(r"(?:href|src)=\"([^\"]+)\"", text):
         target, _, anchor = link.partition("#")
         if re.match(r"\w+:", link):
             continue
-        file = (page.parent / target).resolve() if target else page
-        if not file.is_file() or site.resolve() not in file.resolve().parents:
-            yield link
-        elif anchor and file.suffix == ".html" and anchor not in ids(file):
+        if target not in files:     # each line of a source has a link to itself
+            file = (page.parent / (target or page.name)).resolve()
+            there = file.is_file() and site in file.parents
+            files[target] = file if there else None
+        file = files[target]
+        if file is None or (anchor and file.suffix == ".html"
+                            and anchor not in ids(file)):
             yield link
 
 
