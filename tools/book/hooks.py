@@ -1,6 +1,6 @@
 """Parts of the book's site that MkDocs does not make by itself.
 
-    nav         the order of chapters, from docs/index.md
+    nav         the edition; the order of chapters, from docs/index.md
     markdown    syntax that GitHub and Python's Markdown read differently
     content     names of files and functions become links; prompts; tables
     search      its index (search.py); pages of sources (sources.py)
@@ -15,21 +15,39 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.book import book, names, search, sources  # noqa: E402 (the path)
+from tools.book import book, search, sources  # noqa: E402 (the path)
+from tools.book.edition import Edition  # noqa: E402
+from tools.book.names import Names  # noqa: E402
+from tools.grading.labs import LabError  # noqa: E402
 
-SOURCES = sources.Sources()
-INDEX = search.Index()
+EDITION = NAMES = SOURCES = INDEX = None    # those of this build: on_config
 
 
 # ---- nav ---------------------------------------------------------------------
 
 def on_config(config):
-    global SOURCES, INDEX
-    SOURCES, INDEX = sources.Sources(), search.Index()
+    global EDITION, NAMES, SOURCES, INDEX
+    try:
+        EDITION = Edition(config.extra.get("instructors", False))
+    except LabError as e:
+        raise SystemExit(f"book: {e}") from e
+    NAMES = Names(EDITION)
+    SOURCES, INDEX = sources.Sources(NAMES), search.Index()
     config.nav = [{"Slate": "index.md"}]
     for part, chapters in book.parts():
-        config.nav.append({part: [{c.title: c.path} for c in chapters]})
+        config.nav.append({part: [{c.title: c.path} for c in shown(chapters)]})
     return config
+
+
+def shown(chapters):
+    return [c for c in chapters if EDITION.shows(f"docs/{c.path}")]
+
+
+def on_files(files, **_):
+    for file in list(files):
+        if not EDITION.shows(f"docs/{file.src_uri}"):
+            files.remove(file)
+    return files
 
 
 # ---- markdown ----------------------------------------------------------------
@@ -57,10 +75,14 @@ def lists_apart(text):
 
 def leave(link, page):
     """A link out of docs/, or to no page, becomes one to a source's page. (As
-    HTML: MkDocs knows only of its own pages.)"""
+    HTML: MkDocs knows only of its own pages.) What this edition does not show
+    is not linked."""
     target = os.path.normpath(os.path.join(
         "docs", os.path.dirname(page), link[2]))
-    if (target.startswith("docs/") and target.endswith((".md", ".svg", ".png"))
+    if not EDITION.shows(target):
+        return link[1]
+    if (link[3] or target.startswith("docs/")
+            and target.endswith((".md", ".svg", ".png"))
             or not (book.ROOT / target).is_file()):
         return link[0]
     href = SOURCES.address(target, os.path.dirname(page))
@@ -71,7 +93,7 @@ def with_labs(text):
     """The front page has a line for each page of the labs, too."""
     for part, name in book.FOUND.items():
         lines = "".join(f"- [{c.title}]({c.path})\n"
-                        for c in book.found_labs(name))
+                        for c in shown(book.found_labs(name)))
         text = re.sub(rf"^## {part}\n(?:(?!## ).*\n)*",
                       lambda m: f"{m[0].rstrip()}\n\n{lines}\n",
                       text + "\n", flags=re.M)
@@ -84,7 +106,8 @@ def on_page_markdown(markdown, page, **_):
         markdown = with_labs(markdown)
     markdown = re.sub(r"\nNext: \[.*\s*$", "\n", markdown)  # the theme has it
     markdown = lists_apart(plain_pipes(plain_fences(markdown)))
-    return re.sub(r"(?<!!)\[([^]]+)\]\((?!\w+:)([^)#\s]+)\)",
+    return re.sub(r"(?<!!)\[([^]]+)\]\((?!\w+:)([^)#\s]+)"
+                  r"(#[^)\s]*)?\)",
                   lambda link: leave(link, path), markdown)
 
 
@@ -93,18 +116,19 @@ def on_page_markdown(markdown, page, **_):
 def link_of(code, page):
     """The address that a piece of code links to, or None."""
     folder = os.path.dirname(page)
-    if names.is_source(code):
+    if NAMES.is_source(code):
         return SOURCES.address(code, folder)
     name = re.fullmatch(r"(?:struct |enum )?(\w+)(?:\(.*\))?", code)
     # a plain word may as well name a cache or a command
-    place = name and re.search(r"[_( ]", code) and names.named(name[1])
+    place = name and re.search(r"[_( ]", code) and NAMES.named(name[1])
     return place and SOURCES.address(place.path, folder, place.line)
 
 
 def chapter_links(listing, page):
     """Drawings name chapters by their files."""
     def linked(m):
-        if not (book.DOCS / m[0]).is_file():
+        if not (EDITION.shows(f"docs/{m[0]}")
+                and (book.DOCS / m[0]).is_file()):
             return m[0]
         to = os.path.relpath(m[0], os.path.dirname(page) or ".")
         return f'<a href="{to[:-len(".md")]}.html">{m[0]}</a>'
@@ -187,8 +211,8 @@ def with_terms(text, page):
 
 def note_code():
     """Enters the functions and structures that the book may mean."""
-    for name in names.all_definitions():
-        place = names.named(name)
+    for name in NAMES.definitions:
+        place = NAMES.named(name)
         if place:
             kind = "static" if place.static else "code"
             INDEX.add(kind, name, SOURCES.address(place.path, "",

@@ -2,16 +2,14 @@
 
 A page of the book mentions `kmem_cache_grow` without a place: `named` finds the
 definition that is meant. A page of a source uses a name: `nearest` finds the
-definition that is visible in the file.
+definition that is visible in the file. Both look at the texts that an edition
+of the book shows.
 """
 
 import functools
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
 
 FOLDERS = "boot kernel mm drivers user tools docs".split()
 SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
@@ -45,14 +43,6 @@ OTHER = {".asm": [("function", re.compile(r"^(\w+):", re.M))],
                  ("class", re.compile(r"^class (\w+)\b", re.M))]}
 
 
-def is_source(word):
-    """A path from the root of the tree to a file that can be read."""
-    path = ROOT / word
-    return (word.split("/")[0] in FOLDERS and "." in word
-            and not word.endswith((".md", ".png", ".svg"))
-            and ".." not in word and path.is_file())
-
-
 def hidden(path, kind, text, name, head):
     """Whether a definition is invisible to other files."""
     if path.endswith(".asm"):
@@ -72,35 +62,8 @@ def definitions_in(path, text):
                              kind, head, hidden(path, kind, text, m[1], head))
 
 
-@functools.cache
-def all_definitions():
-    """{name: [Definition]} of the whole tree."""
-    found = {}
-    for path in sorted(p for folder in FOLDERS
-                       for p in (ROOT / folder).rglob("*.*")
-                       if p.suffix in (".c", ".h", *OTHER)):
-        name = str(path.relative_to(ROOT))
-        for d in definitions_in(name, path.read_text(encoding="utf-8")):
-            found.setdefault(d.name, []).append(d)
-    return found
-
-
 def is_test(path):
     return "/tests/" in path
-
-
-@functools.cache
-def named(name):
-    """The function or structure that the book means, or None. A name that is
-    twice in the first folder is ambiguous."""
-    for folder in MEANT:
-        found = [d for d in all_definitions().get(name, ())
-                 if d.kind in ("function", "structure")
-                 and d.path.startswith(folder) and not is_test(d.path)
-                 and d.path.endswith((".c", ".h"))]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
 
 
 def meant(path):
@@ -108,18 +71,55 @@ def meant(path):
                  if path.startswith(folder)), len(MEANT))
 
 
-def nearest(name, path):
-    """The definition of a name that is visible in a file: its own, or that in
-    the nearest folder; None if two are equally near."""
-    found = all_definitions().get(name, ())
-    own = [d for d in found if d.path == path]
-    if own:
-        return own[0]
+class Names:
+    """The definitions in the sources of an edition."""
 
-    def distance(d):
-        return -len(os.path.commonpath([d.path, path])), meant(d.path)
-    # definitions in tests are visible to the tests beside them
-    seen = [d for d in found if not d.static and not (
-        is_test(d.path) and -distance(d)[0] < len("mm/tests"))]
-    best = [d for d in seen if distance(d) == min(map(distance, seen))]
-    return best[0] if len({d.path for d in best}) == 1 else None
+    def __init__(self, edition):
+        self.edition = edition
+
+    def is_source(self, word):
+        """A path from the root of the tree to a file that can be read."""
+        return (word.split("/")[0] in FOLDERS and "." in word
+                and not word.endswith((".md", ".png", ".svg"))
+                and ".." not in word and self.edition.shows(word)
+                and (self.edition.root / word).is_file())
+
+    @functools.cached_property
+    def definitions(self):
+        """{name: [Definition]} of all sources."""
+        root, found = self.edition.root, {}
+        for path in sorted(str(p.relative_to(root)) for folder in FOLDERS
+                           for p in (root / folder).rglob("*.*")
+                           if p.suffix in (".c", ".h", *OTHER)):
+            if self.edition.shows(path):
+                for d in definitions_in(path, self.edition.text(path)):
+                    found.setdefault(d.name, []).append(d)
+        return found
+
+    def named(self, name):
+        """The function or structure that the book means, or None. A name that
+        is twice in the first folder is ambiguous."""
+        for folder in MEANT:
+            found = [d for d in self.definitions.get(name, ())
+                     if d.kind in ("function", "structure")
+                     and d.path.startswith(folder) and not is_test(d.path)
+                     and d.path.endswith((".c", ".h"))]
+            if found:
+                return found[0] if len(found) == 1 else None
+        return None
+
+    def nearest(self, name, path):
+        """The definition of a name that is visible in a file: its own, or that
+        in the nearest folder; None if two are equally near."""
+        found = self.definitions.get(name, ())
+        own = [d for d in found if d.path == path]
+        if own:
+            return own[0]
+
+        def distance(d):
+            return -len(os.path.commonpath([d.path, path])), meant(d.path)
+        # definitions in tests are visible to the tests beside them
+        seen = [d for d in found if not d.static and not (
+            is_test(d.path) and -distance(d)[0] < len("mm/tests"))]
+        best = [d for d in seen if distance(d) == min(map(distance, seen))]
+        return best[0] if len({d.path for d in best}) == 1 else None

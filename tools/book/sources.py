@@ -11,8 +11,6 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 from pygments.util import ClassNotFound
 
-from tools.book import names
-
 FRAME = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -43,8 +41,8 @@ def means(place, m):
 class Sources:
     """The sources that have a page: the book's, and all that they link to."""
 
-    def __init__(self):
-        self.paths = set()
+    def __init__(self, names):
+        self.names, self.paths = names, set()
 
     def address(self, path, folder, line=None):
         """The link from a page in `folder` of the site to a source."""
@@ -57,21 +55,21 @@ class Sources:
         folder = os.path.dirname(f"src/{path}")
 
         def name(m):
-            place = names.nearest(m["name"], path)
+            place = self.names.nearest(m["name"], path)
             if not place or not means(place, m):
                 return m[0]
             href = self.address(place.path, folder, place.line)
             return f'{m["before"] or ""}<a href="{href}">{m["span"]}</a>'
 
         def include(m):
-            if not names.is_source(m[2]):
+            if not self.names.is_source(m[2]):
                 return m[0]
             return (f'{m[1]}<a href="{self.address(m[2], folder)}">{m[2]}</a>'
                     f"{m[3]}")
         return INCLUDED.sub(include, NAME.sub(name, body))
 
     def page(self, path):
-        text = (names.ROOT / path).read_text(encoding="utf-8")
+        text = self.names.edition.text(path)
         try:
             lexer = get_lexer_for_filename(path, stripnl=False)
         except ClassNotFound:

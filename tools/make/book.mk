@@ -13,8 +13,20 @@ $(BOOK_ENV)/done: tools/book/requirements.txt
 
 .PHONY: book
 book: $(BOOK_ENV)/done            ## docs/ as a site: build/book/index.html
+                                  ## for students (STUDENT=1); INSTRUCTOR=1:
+                                  ## with exam answers and solutions, in
+                                  ## build/book-instructors
+ifneq ($(and $(call on,INSTRUCTOR),$(call on,STUDENT)),)
+	@echo 'book: STUDENT=1 or INSTRUCTOR=1, not both' >&2; exit 2
+endif
+ifneq ($(call on,INSTRUCTOR),)
+	@$(BOOK_ENV)/bin/mkdocs build -q -f tools/book/instructors.yml
+	@echo 'build/book-instructors/index.html' \
+	    '(exam answers and solutions: not for publishing)'
+else
 	@$(BOOK_ENV)/bin/mkdocs build -q -f tools/book/mkdocs.yml
 	@echo 'build/book/index.html'
+endif
 
 .PHONY: transcripts
 transcripts: $(KERNELS) | $(DEPS) ## type the book's transcripts

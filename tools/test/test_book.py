@@ -6,11 +6,15 @@ import json
 import os
 import re
 import subprocess
+import sys
+from types import SimpleNamespace
 
 import pytest
 
 from conftest import ROOT, long
-from tools.book import book, names, search
+from tools.book import book, hooks, names, search, sources
+from tools.book.edition import Edition
+from tools.grading import labs
 
 pytestmark = pytest.mark.plain
 
@@ -21,6 +25,10 @@ ABOUT = ("paper.md", "statements.md", "tree.md", "glossary.md", "adopting.md",
          "style.md", "labs.md")
 TOLD = [c for c in CHAPTERS
         if c.path not in ABOUT and not c.path.startswith("labs/")]
+
+# A hand-out has no pages for instructors and no cuts.
+HAND_OUT = (ROOT / labs.STAMP).exists()
+in_the_tree = pytest.mark.skipif(HAND_OUT, reason="this is a hand-out")
 
 each = pytest.mark.parametrize("chapter", TOLD, ids=lambda c: c.path)
 
@@ -159,27 +167,65 @@ def test_dead_links_are_seen(tmp_path):
         ["a.html#y", "c.html", "../a.html"]
 
 
-@pytest.fixture(scope="module")
-def site(shared_path):
-    """Builds the site; mkdocs is strict, and hooks.py fails it with errors."""
+def mkdocs(tree, config, folder):
+    """Builds a site; mkdocs is strict, and hooks.py fails it with errors."""
     tool = ROOT / ".venv/book/bin/mkdocs"
     assert tool.exists(), "`make book` once makes .venv/book"
-    folder = shared_path / "site"
-    done = subprocess.run([tool, "build", "-q", "-f", "tools/book/mkdocs.yml",
-                           "-d", folder], cwd=ROOT, check=False,
+    return subprocess.run([tool, "build", "-q", "-f", f"tools/book/{config}",
+                           "-d", folder], cwd=tree, check=False,
                           capture_output=True, encoding="utf-8")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return folder
+
+
+class Site:
+    """The site of an edition, and what it is made of."""
+
+    def __init__(self, config, folder, tree=ROOT, instructors=False):
+        done = mkdocs(tree, config, folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+        self.folder = folder
+        self.edition = Edition(instructors, tree)
+        self.names = names.Names(self.edition)
+        self.chapters = [c for c in CHAPTERS
+                         if self.edition.shows(f"docs/{c.path}")]
+
+    def text(self, name):
+        return (self.folder / name).read_text(encoding="utf-8")
+
+    def article(self, path):
+        return re.search(r"<article>.*</article>", self.text(address(path)),
+                         re.S)[0]
+
+
+@pytest.mark.parametrize("setting, config", [
+    ("STUDENT=", "mkdocs"), ("STUDENT=1", "mkdocs"), ("INSTRUCTOR=0", "mkdocs"),
+    ("INSTRUCTOR=1", "instructors")])
+def test_make_makes_the_students_edition_unless_told(setting, config):
+    done = subprocess.run(["make", "-n", "book", setting], cwd=ROOT, check=True,
+                          capture_output=True, encoding="utf-8")
+    assert re.findall(r"-f tools/book/(\w+)\.yml", done.stdout) == [config]
+    assert ("not for publishing" in done.stdout) == (config == "instructors")
+
+
+@pytest.fixture(scope="module")
+def students(shared_path):
+    return Site("mkdocs.yml", shared_path / "students")
+
+
+@pytest.fixture(scope="module")
+def instructors(shared_path):
+    return Site("instructors.yml", shared_path / "instructors",
+                instructors=True)
+
+
+@pytest.fixture(scope="module", params=["students"] if HAND_OUT
+                else ["students", "instructors"])
+def site(request):
+    return request.getfixturevalue(request.param)
 
 
 def address(path):
     """The page of the site that a page of the book becomes."""
     return re.sub(r"README\.md$", "index.md", path)[:-len(".md")] + ".html"
-
-
-def article(site, path):
-    return re.search(r"<article>.*</article>", (site / address(path))
-                     .read_text(encoding="utf-8"), re.S)[0]
 
 
 def listings(text):
@@ -188,9 +234,9 @@ def listings(text):
 
 @long
 def test_the_front_page_leads_to_every_chapter(site):
-    links = re.findall(r'<a href="([^"#]+)">', article(site, "index.md"))
-    assert {address(c.path) for c in CHAPTERS} <= set(links)
-    drawing = listings(article(site, "index.md"))[0]
+    links = re.findall(r'<a href="([^"#]+)">', site.article("index.md"))
+    assert {address(c.path) for c in site.chapters} <= set(links)
+    drawing = listings(site.article("index.md"))[0]
     assert re.findall(r'href="(\S+)">\1', drawing.replace(".md", ".html")) == [
         f"{n}.html" for n in ("boot memory slab syscalls ipc programs").split()]
 
@@ -199,21 +245,21 @@ TYPED = r"(?:slate!?> |\$ |\((?:gdb|slate)\) )"
 
 
 @long
-@pytest.mark.parametrize("chapter", CHAPTERS, ids=lambda c: c.path)
-def test_each_prompt_of_a_transcript_is_marked(site, chapter):
-    typed = re.findall(rf"^ {{4,}}({TYPED})\S", re.sub(
-        r"^```.*?^```", lambda m: m[0].replace("\n", "\n    "),
-        chapter.file.read_text(encoding="utf-8"), flags=re.M | re.S), re.M)
-    marked = [html.unescape(prompt) for listing in
-              listings(article(site, chapter.path))
-              for prompt in re.findall(r"^<i>([^<]+)</i><b>[^<]+</b>", listing,
-                                       re.M)]
-    assert marked == typed
+def test_each_prompt_of_a_transcript_is_marked(site):
+    for chapter in site.chapters:
+        typed = re.findall(rf"^ {{4,}}({TYPED})\S", re.sub(
+            r"^```.*?^```", lambda m: m[0].replace("\n", "\n    "),
+            chapter.file.read_text(encoding="utf-8"), flags=re.M | re.S), re.M)
+        marked = [html.unescape(prompt) for listing in
+                  listings(site.article(chapter.path))
+                  for prompt in re.findall(r"^<i>([^<]+)</i><b>[^<]+</b>",
+                                           listing, re.M)]
+        assert marked == typed, chapter.path
 
 
 @long
 def test_kinds_of_prompts(site):
-    text = "".join(article(site, c.path) for c in CHAPTERS)
+    text = "".join(site.article(c.path) for c in site.chapters)
     for prompt in ("slate&gt; ", "$ ", "(gdb) "):
         assert text.count(f"<i>{prompt}</i><b>") > 20
 
@@ -240,11 +286,11 @@ def test_what_is_cut_has_a_shadow():
 @long
 def test_wide_parts_of_a_page_scroll_by_themselves(site):
     """A page is as wide as the window: its tables and listings have boxes."""
-    style = (site / "book.css").read_text(encoding="utf-8")
+    style = site.text("book.css")
     for box in (r"\.wide", "\npre", r"body\.source pre"):
         assert re.search(box + r" \{[^}]*overflow-x: auto", style)
-    for chapter in CHAPTERS:
-        text = article(site, chapter.path)
+    for chapter in site.chapters:
+        text = site.article(chapter.path)
         tables = len(re.findall("<table", text))
         assert tables == text.count('<div class="wide"><table>'), chapter.path
         pictures = re.findall('<div class="(?:wide|narrow)"><img [^>]*>', text)
@@ -258,7 +304,7 @@ def test_wide_parts_of_a_page_scroll_by_themselves(site):
 
 def leads(site, path, name):
     """The link of a name on a page of a source."""
-    text = (site / f"src/{path}.html").read_text(encoding="utf-8")
+    text = site.text(f"src/{path}.html")
     return {os.path.normpath(os.path.join(os.path.dirname(path),
                                           m[1].replace(".html", "")))
             for m in re.finditer(
@@ -277,17 +323,31 @@ def leads(site, path, name):
 ])
 def test_names_of_a_source_lead_to_their_definitions(site, path, name, kind,
                                                      to):
-    place = names.nearest(name, path)
+    place = site.names.nearest(name, path)
     assert (place.kind, place.path) == (kind, to)
-    assert name in (ROOT / to).read_text("utf-8").splitlines()[place.line - 1]
+    rows = site.text(f"src/{to}.html").split('<a id="L')
+    assert name in rows[place.line]
     assert leads(site, path, name) == {f"{to}#L{place.line}"}
+
+
+@long
+@in_the_tree
+def test_definitions_are_where_the_page_has_them(site):
+    """In the files that labs cut, too."""
+    places = {path: [] for path in labs.all_open(ROOT)}
+    for found in site.names.definitions.values():
+        for d in found:
+            places.get(d.path, []).append(d)
+    for path, found in places.items():
+        rows = site.text(f"src/{path}.html").split('<a id="L')
+        assert found and all(d.name in rows[d.line] for d in found), path
 
 
 @long
 def test_local_names_lead_nowhere(site):
     """`colour` is a variable there, and the tag of an enumeration elsewhere;
     members are not looked up."""
-    assert names.all_definitions()["colour"]
+    assert site.names.definitions["colour"]
     assert not leads(site, "mm/kmem_slab.c", "colour")
     assert not leads(site, "mm/kmem_slab.c", "cache_name")
 
@@ -312,10 +372,14 @@ def test_definitions_are_seen():
 
 # ---- the search --------------------------------------------------------------
 
+def entries(site):
+    return json.loads(re.fullmatch(r"const INDEX = (.*);\n",
+                                   site.text("search.js"), re.S)[1])
+
+
 @pytest.fixture(scope="module")
 def index(site):
-    text = (site / "search.js").read_text(encoding="utf-8")
-    return json.loads(re.fullmatch(r"const INDEX = (.*);\n", text, re.S)[1])
+    return entries(site)
 
 
 def found(index, word):
@@ -362,3 +426,206 @@ def test_excerpts_do_not_cut_words(index):
             assert not set(seen) - set(whole)
     long = "a_word_longer_than_a_line" * 20
     assert search.pieces(f"one {long} two") == ["one", long, "two"]
+
+
+# ---- the editions ------------------------------------------------------------
+
+@in_the_tree
+def test_students_see_what_hand_outs_have():
+    students, instructors = Edition(), Edition(instructors=True)
+    for path in ("docs/slab.md", "docs/labs.md", "mm/buddy.c", "docs/none.md",
+                 "docs/labs/02-buddies/README.md",
+                 "docs/labs/02-buddies/tests/zone.c",
+                 "docs/labs/07-bug-hunt/services/bell.c"):
+        assert students.shows(path) and instructors.shows(path), path
+    for path in ("docs/labs/02-buddies/INSTRUCTOR.md",
+                 "docs/labs/02-buddies/cuts/2.1.cut",
+                 "docs/labs/02-buddies/wrong/any.patch",
+                 "docs/labs/02-buddies/answers.py",
+                 "docs/labs/07-bug-hunt/witness.py", "docs/labs/none/README.md",
+                 "tools/test/survivors.txt"):
+        assert not students.shows(path) and instructors.shows(path), path
+
+
+@in_the_tree
+def test_students_see_no_source_that_a_lab_cuts():
+    cut = {c.path for lab in labs.all_labs(ROOT)
+           for c in labs.all_cuts(ROOT, lab)}
+    students, instructors = Edition(), Edition(instructors=True)
+    assert len(cut) > 20
+    for path in cut | {"mm/kmem.h"}:
+        text = (ROOT / path).read_text(encoding="utf-8")
+        assert instructors.text(path) == text
+        assert (students.text(path) == text) == (path not in cut), path
+
+
+def test_what_is_not_shown_is_not_linked(monkeypatch):
+    """But a link to a page that does not exist stays, and fails the build."""
+    monkeypatch.setattr(hooks, "EDITION", Edition())
+    monkeypatch.setattr(hooks, "SOURCES",
+                        sources.Sources(names.Names(hooks.EDITION)))
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="memory.md"))
+    assert hooks.on_page_markdown(
+        "[a\nb](labs/02-buddies/INSTRUCTOR.md#c) `[d](labs/x/y.md)` "
+        "[e](../docs/labs/02-buddies/answers.py) [f](slab.md#g) [h](none.md) "
+        "[i](../mm/page.h)", page) == (
+        "a\nb `d` e [f](slab.md#g) [h](none.md) "
+        '<a href="src/mm/page.h.html">i</a>')
+
+
+def test_a_hand_out_has_no_instructors_edition(tmp_path):
+    (tmp_path / labs.STAMP).touch()
+    with pytest.raises(labs.LabError, match="this tree is a hand-out"):
+        Edition(instructors=True, root=tmp_path)
+
+
+@long
+@in_the_tree
+def test_the_book_of_a_hand_out(shared_path):
+    """All its sources are as they are; it has the pages of its own lab."""
+    tree, folder = shared_path / "lab3", shared_path / "lab3-book"
+    subprocess.run([sys.executable, "-m", "tools.grading.lab", "--lab", "3",
+                    "--out", tree], cwd=ROOT, check=True, capture_output=True)
+    site = Site("mkdocs.yml", folder, tree)
+    assert [p.name for p in (folder / "labs").iterdir()] == ["03-slab"]
+    links = set(re.findall(r'<a href="(labs/[^"#]+)">',
+                           "".join(site.article(c.path)
+                                   for c in site.chapters)))
+    assert links == {"labs/03-slab/index.html"}
+    for path in "mm/buddy.c", "mm/kmem_slab.c":
+        text = (tree / path).read_text(encoding="utf-8")
+        assert code(text) == code(plain(site.text(f"src/{path}.html"))
+                                  .split(path, 2)[2]), path
+    done = mkdocs(tree, "instructors.yml", folder)
+    assert done.returncode != 0 and done.stderr == (
+        "book: this tree is a hand-out, which has no pages for instructors\n")
+
+
+# ---- what students may not see -----------------------------------------------
+
+# Tokens that are compared; pieces that are shorter than the second say nothing.
+LONG, SHORT = 14, 7
+
+# Lines as in a solution that are elsewhere in the book, and why they may be.
+MODEL = "a driver that students of lab 8 read as a model"
+KNOWN = {
+    ("driver.html", "8.1"): MODEL,
+    ("driver.html", "8.2"): MODEL,
+    ("src/drivers/servers/rtc.c.html", "8.1"): MODEL,
+    ("src/drivers/servers/rtc.c.html", "8.2"): MODEL,
+    ("src/drivers/servers/uart.c.html", "8.2"): MODEL,
+    ("src/docs/labs/08-messages/bin/beattest/main.c.html", "8.2"):
+        "another server's `if`: is it a notification?",
+    ("src/docs/labs/08-messages/bin/beattest/parts.c.html", "8.6"):
+        "the format of a number that the test writes",
+    ("src/kernel/fs/userfs.c.html", "5.6"): "an item leaves its list",
+    ("src/mm/debug/walk.c.html", "4.3"): "a lock, and a look at the flags",
+    ("src/tools/workshop/bench/cmd_bench.c.html", "6.3"):
+        "how any loop is measured",
+}
+
+# The head of a loop that counts is none of a solution's ideas.
+COUNTS = re.compile(r"\bfor \(\w+ (\w+) = 0; \1 < [\w>-]+; \1\+\+\)")
+
+
+def code(text):
+    """The tokens of C."""
+    return re.findall(r"\w+|->|\+\+|--|<<|>>|&&|\|\||[-+*/%&|^!=<>]=|[^\w\s]",
+                      COUNTS.sub("for", text))
+
+
+def windows(tokens):
+    """The pieces of LONG tokens, or all of fewer."""
+    return {tuple(tokens[i:i + LONG])
+            for i in range(max(1, len(tokens) - LONG + 1))
+            if len(tokens) >= SHORT}
+
+
+def solved():
+    """(task, piece) of the lines that cuts replace, without those that the
+    lab's hand-out has in the same files."""
+    for lab in labs.all_labs(ROOT):
+        given = " ".join(token for text in labs.handed_out(ROOT, lab).values()
+                         for token in code(text))
+        for sheet in (ROOT / lab.folder / "cuts").iterdir():
+            for part in re.findall(r"(?:^-.*\n)+", sheet.read_text("utf-8"),
+                                   re.M):
+                for piece in windows(code(re.sub(r"^-", "", part, flags=re.M))):
+                    if f" {' '.join(piece)} " not in given:
+                        yield sheet.stem, piece
+
+
+def noted():
+    """(lab, piece) of the sentences of pages for instructors. A row of a table
+    is one."""
+    for page in book.DOCS.glob("labs/*/INSTRUCTOR.md"):
+        text = re.sub(r"\]\([^)]*\)", "]", page.read_text(encoding="utf-8"))
+        for sentence in re.split(r"(?<=[.:;?!])\s|\n\s*\n|\n *(?:[-|]|\d+\.) ",
+                                 text):
+            for piece in windows(search.words(sentence)):
+                yield page.parent.name, piece
+
+
+def plain(text):
+    """The text of a page, without the numbers of lines."""
+    return hooks.plain(re.sub(r'<span class="linenos">.*?</span>', "", text))
+
+
+def texts(site):
+    """(page, text) of all files of a site, and of what the search shows."""
+    for file in site.folder.rglob("*.*"):
+        name = str(file.relative_to(site.folder))
+        if name == "search.js":
+            for title, address, pieces in entries(site)["entries"]:
+                yield address.split("#")[0], " ".join([title, *pieces])
+        elif file.suffix == ".html":
+            yield name, plain(site.text(name))
+        elif file.is_file() and file.suffix != ".gz":
+            yield name, site.text(name)
+
+
+def seen(site, secrets, split):
+    """{(page, source)} of the pieces [(source, piece)] that a site shows."""
+    found, begin = set(), {}
+    for source, piece in secrets:
+        begin.setdefault(piece[:SHORT], []).append((source, piece))
+    for page, text in texts(site):
+        tokens = split(text)
+        for i in range(len(tokens)):
+            for source, piece in begin.get(tuple(tokens[i:i + SHORT]), ()):
+                if tuple(tokens[i:i + len(piece)]) == piece:
+                    found.add((page, source))
+    return found
+
+
+@long
+@in_the_tree
+def test_students_see_no_solution(students):
+    assert seen(students, solved(), code) == set(KNOWN)
+
+
+@long
+@in_the_tree
+def test_students_see_nothing_for_instructors(students):
+    assert seen(students, noted(), search.words) == set()
+    names = [str(p.relative_to(students.folder))
+             for p in students.folder.rglob("*.*")]
+    assert len(names) > 500
+    assert not [n for n in names if re.search(
+        r"INSTRUCTOR|/(cuts|wrong)/|/(answers|witness)\.py|survivors", n)]
+
+
+@long
+@in_the_tree
+def test_instructors_see_all(instructors):
+    """So what students do not see would be found."""
+    secrets = list(solved())
+    places = seen(instructors, secrets, code)
+    for task in {task for task, _ in secrets}:
+        assert {page for page, t in places - set(KNOWN) if t == task} & {
+            f"src/{cut.path}.html"
+            for cut in labs.all_cuts(ROOT, labs.load(ROOT, task[0]))
+            if cut.task == task}, task
+    pages = seen(instructors, noted(), search.words)
+    assert {(f"labs/{p.parent.name}/INSTRUCTOR.html", p.parent.name)
+            for p in book.DOCS.glob("labs/*/INSTRUCTOR.md")} == pages
