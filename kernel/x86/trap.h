@@ -16,6 +16,7 @@
 #define TRAP_NONE 0xff /* a frame not made by a trap */
 
 #define TRAP_DIVIDE       0
+#define TRAP_DEBUG        1
 #define TRAP_NMI          2
 #define TRAP_BREAKPOINT   3
 #define TRAP_OPCODE       6

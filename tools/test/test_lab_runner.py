@@ -137,6 +137,19 @@ def test_a_skipped_test_has_not_passed(grade, test, why):
         [f"the test was skipped: {why}"]
 
 
+def test_guards(grade):
+    run = grade("0.writes_locked")
+    assert run.found == (0, 0), run.explain()
+    run = grade("0.writes_unlocked")
+    assert run.found == (4, 0), run.explain()
+    texts = [e["text"] for e in run.named["expectation"]]
+    assert [re.sub(r"[+]0x\w+$", "", text) for text in texts] == [
+        f"word {i} was written without its lock, in write_all"
+        for i in (0, 1, 2, 4)]
+    assert {e["file"] for e in run.named["expectation"]} == {
+        "tools/workshop/labs/lab0_runner.c"}
+
+
 def test_missing(grade):
     run = grade("0.is_missing")
     assert run.found is None

@@ -3,8 +3,7 @@
  */
 #include "kernel/x86/tests/steps.h"
 
-#define TRAP_DEBUG 1
-#define EFLAGS_TF  (1u << 8)
+#define EFLAGS_TF (1u << 8)
 
 static void (*callback)(const struct trapframe *tf, unsigned n);
 static unsigned count;

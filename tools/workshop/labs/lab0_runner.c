@@ -6,6 +6,7 @@
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
 #include "tools/workshop/ktest/failures.h"
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
 #include "tools/workshop/labs/missing.h"
 #include "kernel/x86/cpu.h"
@@ -78,6 +79,48 @@ LAB_TEST(0, pages, LAB_PAGES)
     KT_TRUE(lab_arena(1, 1) == NULL);
     buddy_free(p, 3);
     lab_held("free pages", buddy_free_pages(), before);
+}
+
+/* ---- guards ------------------------------------------------------------- */
+
+static volatile uint32_t guarded[6]; /* but words 3 and 5 */
+
+static __attribute__((noinline)) void write_all(void)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(guarded); i++)
+        guarded[i]++;
+}
+
+static void guard_all(void)
+{
+    lab_guard("word 0", (const void *)&guarded[0], lab_spin_held);
+    lab_guard("word 1", (const void *)&guarded[1], lab_spin_held);
+    lab_guard("word 2", (const void *)&guarded[2], lab_spin_held);
+    lab_guard("word 4", (const void *)&guarded[4], lab_spin_held);
+}
+
+/* Nor do other words have a guard, nor any after the end. */
+LAB_TEST(0, writes_locked, LAB_UP)
+{
+    uint32_t flags;
+
+    guard_all();
+    flags = irq_save();
+    write_all();
+    irq_restore(flags);
+    guarded[3]++;
+    guarded[5]++;
+    lab_unguard();
+    write_all();
+    guard_all(); /* and all four can be used again */
+}
+
+/* Each says so once. */
+LAB_TEST(0, writes_unlocked, LAB_UP)
+{
+    guard_all();
+    write_all();
+    write_all();
 }
 
 /* ---- bad ends ----------------------------------------------------------- */

@@ -15,6 +15,7 @@
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
 #include "tools/workshop/ktest/failures.h"
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab_impl.h"
 #include "tools/workshop/labs/watchdog.h"
 #include "kernel/lib/hook.h"
@@ -126,6 +127,7 @@ static bool run(const struct lab_test *t)
         leak_note(t->lab_stage == LAB_UP);
     running = t;
     ktest_run(t->lab_run, NULL);
+    lab_unguard();
     running = NULL;
     if (t->lab_panics != NULL)
         KT_FAIL("there was no panic with \"%s\"", t->lab_panics);

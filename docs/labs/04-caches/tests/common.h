@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/cpu.h"

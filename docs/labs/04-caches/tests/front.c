@@ -132,6 +132,9 @@ LAB_TEST(4, take, LAB_PAGES)
 
     lab4_irq_on();
     KT_REQUIRE(lab4_slabs(cp, slab, SLABS));
+    lab_guard("cache_allocs", &cp->cache_allocs, lab_spin_held);
+    lab_guard("cache_freelist", &cp->cache_freelist, lab_spin_held);
+    lab_guard("slab_head", &slab[0]->slab_head, lab_spin_held);
     for (size_t i = 0; i < SLABS * PER; i++) {
         const struct kmem_slab *next =
             i + 1 == SLABS * PER ? &cp->cache_null : slab[(i + 1) / PER];
@@ -195,6 +198,9 @@ LAB_TEST(4, give, LAB_PAGES)
     lab4_irq_on();
     KT_REQUIRE(lab4_slabs(cp, slab, SLABS));
     take_all(cp, slab, SLABS);
+    lab_guard("cache_frees", &cp->cache_frees, lab_spin_held);
+    lab_guard("cache_freelist", &cp->cache_freelist, lab_spin_held);
+    lab_guard("slab_head", &slab[1]->slab_head, lab_spin_held);
     for (size_t i = 0; i < PER; i++) {
         give(cp, slab[1], order[i]);
         KT_EQ(slab[1]->slab_refcnt, PER - 1 - i);
@@ -284,6 +290,10 @@ LAB_TEST(4, grow, LAB_PAGES)
     struct kmem_slab *first;
 
     lab4_irq_on();
+    lab_guard("cache_holds", &cp->cache_holds, lab_spin_held);
+    lab_guard("cache_freelist", &cp->cache_freelist, lab_spin_held);
+    lab_guard("cache_slabs", &cp->cache_slabs, lab_spin_held);
+    lab_guard("cache_max_slabs", &cp->cache_max_slabs, lab_spin_held);
     grow(cp, true);
     KT_REQUIRE(list_slabs(cp, slab, SLABS + 1) == 1);
     first = slab[0];
@@ -345,6 +355,7 @@ LAB_TEST(4, grow_and_take, LAB_PAGES)
 
     lab4_irq_on();
     lab4_pages.limit = 2;
+    lab_guard("cache_allocs", &cp->cache_allocs, lab_spin_held);
     for (size_t i = 0; i < 2 * PER; i++) {
         void *obj = kmem_cache_alloc(cp, KM_NOSLEEP);
 

@@ -214,6 +214,8 @@ LAB_TEST(4, hash_in, LAB_PAGES)
 {
     struct kmem_cache *cp = one_chain();
 
+    lab_guard("the bucket", &cp->cache_hash[0], lab_spin_held);
+    lab_guard("slab_head", &data.slab_head, lab_spin_held);
     for (size_t i = 0; i < CHAIN; i++) {
         void *buf;
 
@@ -255,6 +257,8 @@ LAB_TEST(4, hash_out, LAB_PAGES)
     struct kmem_cache *cp = all_out();
     unsigned left = (1u << CHAIN) - 1;
 
+    lab_guard("the bucket", &cp->cache_hash[0], lab_spin_held);
+    lab_guard("slab_head", &data.slab_head, lab_spin_held);
     for (size_t k = 0; k < CHAIN; k++) {
         size_t i = order[k];
 

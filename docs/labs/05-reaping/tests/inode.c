@@ -3,7 +3,9 @@
  * (kernel/fs/inode.c), on the small file system of the tests, which counts its
  * calls.
  */
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
+#include "kernel/lib/symbol.h"
 #include "kernel/fs/tests/fs_test.h"
 #include "mm/inspect/kmem_stat.h"
 
@@ -29,6 +31,17 @@ static size_t unused(void)
     return totals().total_unused;
 }
 
+/* The head of the list of unused inodes. */
+static void guard_list(void)
+{
+    const struct list *lru = (const struct list *)symbol_address("inode_lru");
+
+    if (lru == NULL)
+        return;
+    lab_guard("inode_lru.next", &lru->next, lab_spin_held);
+    lab_guard("inode_lru.prev", &lru->prev, lab_spin_held);
+}
+
 /* Leaves an unused inode of another file system. */
 static void leave_other(void)
 {
@@ -41,6 +54,7 @@ LAB_TEST(5, again, LAB_UP)
 
     leave_other(); /* for test_fs_begin to reclaim */
     test_fs_begin();
+    guard_list();
     a = get(7);
     KT_EQ(unused(), 0);
     inode_put(a);
@@ -145,6 +159,7 @@ LAB_TEST(5, oldest, LAB_UP)
     size_t reclaimed, others;
 
     test_fs_begin();
+    guard_list();
     reclaimed = totals().total_reclaimed;
     use_three();
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {

@@ -3,6 +3,7 @@
  * pressure (mm/kmem_reap.c). One call of kmem_update is the end of an interval;
  * the clock is stopped. Caches have eight objects in a slab (test_ws_make).
  */
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
 #include "mm/tests/kmem_test.h"
 
@@ -138,6 +139,8 @@ LAB_TEST(5, pop, LAB_BARE)
     uint64_t destroys = cp->cache_slab_destroys;
 
     cp->cache_ws_limit = 3;
+    lab_guard("cache_slabs", &cp->cache_slabs, lab_spin_held);
+    lab_guard("cache_free_slabs", &cp->cache_free_slabs, lab_spin_held);
     for (size_t left = SLABS - 2; left > 0; left--) {
         KT_REQUIRE(pop_tail(cp));
         KT_EQ(cp->cache_free_slabs, left - 1);

@@ -5,8 +5,11 @@
  * object at the end.
  */
 #include "docs/labs/07-bug-hunt/services/services.h"
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/task/sync.h"
 #include "kernel/task/task.h"
 #include "mm/debug/debug.h"
 #include "mm/inspect/kmem_stat.h"
@@ -348,10 +351,45 @@ static void expect_tickets(size_t sold)
                 stat.stat_inuse);
 }
 
+#define WATCHED 4 /* seats */
+
+static const struct mutex *of_hall;
+static void *const *hall;
+static bool taken[WATCHED];
+
+/* A free seat is taken with the mutex, or with interrupts disabled. Whoever has
+ * reserved it may then write it without. */
+static bool hall_held(const struct trapframe *tf)
+{
+    bool was_free = false;
+
+    for (size_t i = 0; i < WATCHED; i++) {
+        was_free |= !taken[i] && hall[i] != NULL;
+        taken[i] = hall[i] != NULL;
+    }
+    return !was_free || of_hall->mutex_owner == task_self() ||
+           lab_spin_held(tf);
+}
+
+/* If the service still has the hall and its mutex. */
+static void guard_hall(void)
+{
+    static const char *const names[WATCHED] = {"hall[0]", "hall[1]", "hall[2]",
+                                               "hall[3]"};
+
+    hall = (void *const *)symbol_address("hall");
+    of_hall = (const struct mutex *)symbol_address("hall_mutex");
+    if (hall == NULL || of_hall == NULL)
+        return;
+    for (size_t i = 0; i < WATCHED; i++)
+        lab_guard(names[i], &hall[i], hall_held);
+}
+
 LAB_TEST(7, seats, LAB_UP)
 {
     KT_REQUIRE(seats_open());
     watch("seats", "FPZU");
+    guard_hall();
     KT_EQ(seat_book("guest"), 0);
     visit(SEATS - 1);
     for (int seat = VISITORS + 1; seat < SEATS; seat++)

@@ -1,0 +1,114 @@
+/*
+ * Guards of words that the tested code may write only with their lock held.
+ *
+ * A guard is a breakpoint on writes (Intel SDM volume 3, chapter 17): the
+ * processor traps after the instruction that writes, with the flags still as
+ * they were. So a missing lock is seen at the write, though no other task came
+ * in between, and the code under test needs no mark.
+ */
+#include "tools/workshop/labs/guard.h"
+#include "tools/workshop/ktest/ktest.h"
+#include "kernel/lib/symbol.h"
+#include "kernel/x86/panic.h"
+
+#define GUARDS 4 /* DR0 to DR3 */
+
+/* Of DR7, for breakpoint i: enabled in all tasks; on writes, of four bytes. */
+#define ENABLE(i) (2u << 2 * (i))
+#define WRITES(i) (13u << (16 + 4 * (i)))
+
+static struct guard {
+    const char *guard_file; /* of the test */
+    int guard_line;
+    const char *guard_what;
+    bool (*guard_held)(const struct trapframe *tf);
+    bool guard_failed; /* once is enough */
+} guards[GUARDS];
+
+static unsigned count;
+static trap_handler_t before; /* the handler of all other debug exceptions */
+
+static void write_control(uint32_t value)
+{
+    __asm__ volatile("mov %0, %%db7" : : "r"(value) : "memory");
+}
+
+/* The breakpoints that caused this exception; the processor only adds to
+ * them. */
+static uint32_t take_status(void)
+{
+    uint32_t status;
+
+    __asm__ volatile("mov %%db6, %0" : "=r"(status));
+    __asm__ volatile("mov %0, %%db6" : : "r"(status & ~0xfu));
+    return status & 0xf;
+}
+
+static void check(struct guard *g, const struct trapframe *tf)
+{
+    char where[64];
+
+    if (g->guard_failed || g->guard_held(tf))
+        return;
+    g->guard_failed = true;
+    symbol_format(tf->eip, where, sizeof(where));
+    ktest_fail(g->guard_file, g->guard_line,
+               "%s was written without its lock, in %s", g->guard_what, where);
+}
+
+static bool on_write(struct trapframe *tf)
+{
+    uint32_t written = take_status();
+
+    for (unsigned i = 0; i < count; i++)
+        if (written & 1u << i)
+            check(&guards[i], tf);
+    return written != 0 || (before != NULL && before(tf));
+}
+
+static void write_address(unsigned i, const void *word)
+{
+    switch (i) {
+    case 0:
+        __asm__ volatile("mov %0, %%db0" : : "r"(word));
+        break;
+    case 1:
+        __asm__ volatile("mov %0, %%db1" : : "r"(word));
+        break;
+    case 2:
+        __asm__ volatile("mov %0, %%db2" : : "r"(word));
+        break;
+    default:
+        __asm__ volatile("mov %0, %%db3" : : "r"(word));
+    }
+}
+
+void lab_guard_at(const char *file, int line, const char *what,
+                  const void *word, bool (*held)(const struct trapframe *tf))
+{
+    uint32_t control = 0;
+
+    if (count == GUARDS)
+        panic("a test has more than %u guards", GUARDS);
+    if (count == 0)
+        before = trap_set_handler(TRAP_DEBUG, on_write);
+    guards[count] = (struct guard){file, line, what, held, false};
+    write_address(count++, word);
+    for (unsigned i = 0; i < count; i++)
+        control |= ENABLE(i) | WRITES(i);
+    write_control(control);
+}
+
+void lab_unguard(void)
+{
+    if (count == 0)
+        return;
+    write_control(0);
+    trap_set_handler(TRAP_DEBUG, before);
+    count = 0;
+}
+
+bool lab_spin_held(const struct trapframe *tf)
+{
+    return (tf->eflags & EFLAGS_IF) == 0;
+}

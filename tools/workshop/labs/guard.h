@@ -1,0 +1,20 @@
+/*
+ * Guards of words that the tested code may write only with their lock held.
+ */
+#pragma once
+
+#include "kernel/x86/trap.h"
+
+/* From here to the end of the test, or to lab_unguard(), a write to the four
+ * bytes at `word`, at a multiple of four, while held() is false is a failed
+ * expectation. held() gets the registers of after the write. Four words at
+ * most; the test itself writes them with their lock held, too. */
+#define lab_guard(what, word, held)                                            \
+    lab_guard_at(__FILE__, __LINE__, what, word, held)
+void lab_guard_at(const char *file, int line, const char *what,
+                  const void *word, bool (*held)(const struct trapframe *tf));
+void lab_unguard(void);
+
+/* Whether a spin lock is held. Without CONFIG_DEBUG a lock of one processor
+ * shows by disabled interrupts alone, so a test enables them first. */
+bool lab_spin_held(const struct trapframe *tf);
