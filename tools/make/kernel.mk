@@ -175,7 +175,10 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
-$(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC)
+# (In a hand-out the list is shorter than where its first objects were made.)
+$(eval $(call stamp,$(COMMANDS).sources,$$(WORKSHOP_SRC)))
+
+$(COMMANDS).c: tools/make/commands.py $(COMMANDS).sources $(WORKSHOP_SRC)
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) $< $@ $(WORKSHOP_SRC)
 
