@@ -45,7 +45,8 @@ def key(lab, solve, machine, names):
     lines = [f"# {grading.clean(name)}" for name in names]
     for q in lab.questions:
         lines += ["", f"# {q.text}",
-                  questions.write_answers({q.id: answers[q.id]}).decode().rstrip()]
+                  questions.write_answers(
+                      {q.id: answers[q.id]}).decode().rstrip()]
     return "\n".join([f"# lab {lab.number}, {lab.title}: seed {machine.seed}",
                       *lines, ""])
 

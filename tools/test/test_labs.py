@@ -290,7 +290,8 @@ def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
     """Item by item, for one task that is done, and for answers that are right,
     wrong, badly formed and missing. Only what the grader alone can check is
     "not checked" before."""
-    answers = {q.id: (bench.right[q.id], other(bench.right[q.id]), {}, "")[i % 4]
+    right = bench.right
+    answers = {q.id: (right[q.id], other(right[q.id]), {}, "")[i % 4]
                for i, q in enumerate(lab.questions)}
     sheet = {str(lab.answers[0]): questions.write_answers(answers).decode()} \
         if lab.questions else {}
