@@ -2,8 +2,8 @@
 
 The instructors' edition shows the whole tree. That for students can be
 published: it shows only files that hand-outs have, too, and sources with the
-tasks of all labs open. A hand-out has no cuts, so there it shows all sources as
-they are.
+tasks of all labs open. A hand-out has no cuts, so there it shows sources as they
+are, and none of which there is only an object.
 """
 
 from pathlib import Path
@@ -26,8 +26,9 @@ class Edition:
         """Whether the file `path` of the tree has a page in this edition. Only
         the name decides, so that a link to a page that is missing is an
         error."""
-        return self.instructors or any(labs.belongs(path, lab)
-                                       for lab in self.labs)
+        built = (self.root / "prebuilt" / path).with_suffix(".o")
+        return self.instructors or not built.exists() and any(
+            labs.belongs(path, lab) for lab in self.labs)
 
     def text(self, path):
         """What the page of a source shows."""

@@ -315,7 +315,7 @@ def leads(site, path, name):
 @pytest.mark.parametrize("path, name, kind, to", [
     ("mm/kmem_cache.c", "kmem_cache_grow", "function", "mm/kmem_slab.c"),
     ("mm/kmem_slab.c", "kmem_cache", "structure", "mm/kmem_impl.h"),
-    ("mm/kmem_slab.c", "mm_lock", "function", "kernel/mm_platform.h"),
+    ("mm/segkmem.c", "mm_lock", "function", "kernel/mm_platform.h"),
     ("mm/kmem_slab.c", "KMEM_LARGE_MIN", "macro", "mm/kmem_impl.h"),
     ("kernel/main.c", "kprintf", "function", "drivers/console.c"),
     ("user/bin/date.c", "printf", "function", "user/lib/stdio.c"),
@@ -492,7 +492,8 @@ def test_the_book_of_a_hand_out(shared_path):
                            "".join(site.article(c.path)
                                    for c in site.chapters)))
     assert links == {"labs/03-slab/index.html"}
-    for path in "mm/buddy.c", "mm/kmem_slab.c":
+    assert not (folder / "src/mm/buddy.c.html").exists()  # an object
+    for path in "mm/segkmem.c", "mm/kmem_slab.c":
         text = (tree / path).read_text(encoding="utf-8")
         assert code(text) == code(plain(site.text(f"src/{path}.html"))
                                   .split(path, 2)[2]), path
@@ -628,4 +629,4 @@ def test_instructors_see_all(instructors):
             if cut.task == task}, task
     pages = seen(instructors, noted(), search.words)
     assert {(f"labs/{p.parent.name}/INSTRUCTOR.html", p.parent.name)
-            for p in book.DOCS.glob("labs/*/INSTRUCTOR.md")} == pages
+            for p in book.DOCS.glob("labs/*/INSTRUCTOR.md")} <= pages

@@ -353,19 +353,20 @@ static void expect_tickets(size_t sold)
 
 #define WATCHED 4 /* seats */
 
+/* The service's hall_mutex and hall. */
 static const struct mutex *of_hall;
-static void *const *hall;
+static void *const *seat_of;
 static bool taken[WATCHED];
 
-/* A free seat is taken with the mutex, or with interrupts disabled. Whoever has
- * reserved it may then write it without. */
+/* A free seat is taken with the mutex, or with interrupts disabled. The task
+ * that has reserved it so may write it again without. */
 static bool hall_held(const struct trapframe *tf)
 {
     bool was_free = false;
 
     for (size_t i = 0; i < WATCHED; i++) {
-        was_free |= !taken[i] && hall[i] != NULL;
-        taken[i] = hall[i] != NULL;
+        was_free |= !taken[i] && seat_of[i] != NULL;
+        taken[i] = seat_of[i] != NULL;
     }
     return !was_free || of_hall->mutex_owner == task_self() ||
            lab_spin_held(tf);
@@ -377,12 +378,12 @@ static void guard_hall(void)
     static const char *const names[WATCHED] = {"hall[0]", "hall[1]", "hall[2]",
                                                "hall[3]"};
 
-    hall = (void *const *)symbol_address("hall");
+    seat_of = (void *const *)symbol_address("hall");
     of_hall = (const struct mutex *)symbol_address("hall_mutex");
-    if (hall == NULL || of_hall == NULL)
+    if (seat_of == NULL || of_hall == NULL)
         return;
     for (size_t i = 0; i < WATCHED; i++)
-        lab_guard(names[i], &hall[i], hall_held);
+        lab_guard(names[i], &seat_of[i], hall_held);
 }
 
 LAB_TEST(7, seats, LAB_UP)
