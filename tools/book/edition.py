@@ -2,8 +2,8 @@
 
 The instructors' edition shows the whole tree. That for students can be
 published: it shows only files that hand-outs have, too, and sources with the
-tasks of all labs open. A hand-out has no cuts, so there it shows sources as they
-are, and none of which there is only an object.
+tasks of all labs open. A hand-out has no cuts, so there it shows sources as
+they are, and none of which there is only an object.
 """
 
 from pathlib import Path
