@@ -8,8 +8,10 @@
  *     m   the minimum of T since the last update: slabs not needed since
  *     L   the m of the interval before, the limit of a reap
  *
- * Every working-set interval (15 seconds) L = m and m = T. A reap destroys
- * min(L, m) slabs from the tail of the list, and each lowers L, m and T by one.
+ *     every interval (15 seconds)   L = m, then m = T
+ *     a reap destroys               min(L, m) slabs
+ *     each from the tail, and       L, m and T fall by one
+ *
  * So as many stay as the last interval needed at some moment, and a slab too
  * many for two intervals does not. Which slabs these are makes no difference:
  * the free slabs of a cache are alike.
