@@ -3,11 +3,12 @@
     tools/grade [--lab 2] [--roster seeds.csv] [--out dir] TREE...
     tools/grade --here [--lab 2]        this tree: make grade
 
-The hand-in files of the lab (lab.toml) are taken from TREE, all other files
-from the tree of this program. The kernel is built, each test runs in a machine
-of its own, and a report lists the points and explains the lost ones. The lab is
-read from the tree's .lab unless given. The seed is the roster's, or that of
---seed, or 0; a tree whose .lab has another one is not graded without them.
+The hand-in files of the lab (lab.toml) are taken from TREE, a folder or the
+archive of `make handin`, all other files from the tree of this program. The
+kernel is built, each test runs in a machine of its own, and a report lists the
+points and explains the lost ones. The lab is read from the tree's .lab unless
+given. The seed is the roster's, or that of --seed, or 0; a tree whose .lab has
+another one is not graded without them.
 
 Writes report.txt, results.json (Gradescope) and junit.xml to build/grade; for
 several trees, to a folder for each, with summary.csv beside them. Exit status 0
@@ -16,13 +17,14 @@ if all points were earned, 1 if not, 2 if grading failed.
 
 import argparse
 import csv
-import os
 import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.grading import grading, labs, questions, report, screen, workshop
+from tools.grading import archive, grading, labs, questions, report, screen
+from tools.grading import workshop
+from tools.grading.archive import ArchiveError
 from tools.grading.budget import EACH, WHOLE, Budget
 from tools.grading.grading import GradeError
 from tools.grading.labs import LabError
@@ -39,14 +41,15 @@ class Skipped(Exception):
 # ---- which lab -------------------------------------------------------------
 
 def stamp(tree):
-    """A hand-out's .lab: {"lab": 2, "seed": 7, ...}, or nothing."""
+    """A hand-out's .lab: {"lab": 2, "seed": 7, ...}, or nothing. `files` are
+    the SHA-256 of what is handed in, as it was handed out."""
     try:
         with open(tree / labs.STAMP, "rb") as f:
             data = labs.tomllib.loads(f.read(4096).decode("utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         return {}
     return {key: data[key] for key, kind in
-            (("lab", int), ("seed", int), ("version", str))
+            (("lab", int), ("seed", int), ("version", str), ("files", dict))
             if type(data.get(key)) is kind}
 
 
@@ -75,7 +78,7 @@ def read_roster(path):
 def seed_of(tree, own, options):
     """(seed, note for the instructor or None). `own` is what the tree's .lab
     says, which a student can edit; None: nothing."""
-    name = options.name or Path(os.path.abspath(tree)).name
+    name = options.name or archive.name_of(tree)
     if options.seed:
         seed = seed_number(options.seed)
     elif options.here:
@@ -92,9 +95,10 @@ def seed_of(tree, own, options):
     return seed, None if own in (None, seed) else f"its .lab says seed {own}"
 
 
-def which(tree, options):
-    """(Lab, seed, note or None, version) of a tree."""
-    said = stamp(tree) or stamp(workshop.inner(tree) or tree)
+def which(tree, folder, options):
+    """(Lab, seed, note or None, version) of a tree whose files are in
+    `folder`."""
+    said = stamp(folder) or stamp(workshop.inner(folder) or folder)
     number = options.lab or said.get("lab")
     if number is None:
         raise Skipped("which lab? it has no .lab: use --lab N (make grade "
@@ -115,7 +119,7 @@ def answers_of(lab, sheet, own=None, pristine=None):
 
 def grade_here(options):
     """Grades this tree, with its own build."""
-    lab, seed, _, version = which(ROOT, options)
+    lab, seed, _, version = which(ROOT, ROOT, options)
     budget = Budget(options.patience, options.budget)
     errors = workshop.make(ROOT, budget) or screen.errors(ROOT, lab, budget)
     kernel = None if errors else ROOT / "build/slate-workshop.elf"
@@ -159,12 +163,10 @@ class Grader:
         return workshop.Built(errors=refused) if refused else built
 
     def grade(self, tree):
-        tree = Path(tree)
-        if not tree.is_dir():
-            raise Skipped("is not a folder")
-        lab, seed, note, version = which(tree, self.options)
+        with archive.opened(tree) as (folder, notes):
+            lab, seed, note, version = which(tree, folder, self.options)
+            handed = workshop.collect(folder, lab.files)
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
-        handed = workshop.collect(tree, lab.files)
         self.budget.begin()
         with self.shop.alone():
             self.shop.put({**plain, **handed.files}, lab, seed)
@@ -173,7 +175,7 @@ class Grader:
                 lab, grading.run_tests(built.kernel, lab, self.budget),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
-        grade.notes += [note] if note else []
+        grade.notes += notes + ([note] if note else [])
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
                         for o in grade.outcomes if o.state == "changed"]
         return grade
@@ -237,7 +239,7 @@ def folder_names(trees):
     """A different name for the results of each tree."""
     names = []
     for tree in trees:
-        name = Path(os.path.abspath(tree)).name or "root"
+        name = archive.name_of(tree) or "root"
         number, free = 2, name
         while free in names:
             number, free = number + 1, f"{name}-{number}"
@@ -251,7 +253,7 @@ def grade_many(trees, options, out):
     for tree, name in zip(trees, folder_names(trees)):
         try:
             grade = grader.grade(tree)
-        except (Skipped, LabError, GradeError, OSError) as e:
+        except (Skipped, ArchiveError, LabError, GradeError, OSError) as e:
             print(f"{tree}: {e}", file=sys.stderr)
             rows.append((name, str(e)))
             continue

@@ -6,7 +6,8 @@ The solutions of that lab are cut from the sources, except those of `tasks`.
 What other labs cut is an object, built beforehand, and what is for instructors
 is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
 answers depend on the student; the hand-out's file .lab holds it and the number
-of the lab, so that `make grade` needs no LAB there.
+of the lab, so that `make grade` needs no LAB there, and what the files to hand
+in were, so that `make handin` knows which are edited.
 """
 
 import argparse
@@ -15,6 +16,7 @@ import re
 import shutil
 import subprocess
 import sys
+from hashlib import sha256
 from pathlib import Path
 
 from tools.grading import labs
@@ -33,8 +35,10 @@ Begin with [{page}]({page}), which lists the reading and the tasks.
     make run        boots what you have; `help` lists the shell's commands
     make grade      points per test, a hint for each failure
     make gdb        the same kernel under GDB, stopped at its first line
+    make handin     packs what you hand in, after checking that it builds
 
-What you hand in:
+What you hand in is build/handin-lab{number}.tar.gz, which `make handin` writes;
+keep the receipt that it prints. It contains
 
 {files}
 All else is taken from the original tree when your work is graded, so changes
@@ -95,7 +99,10 @@ def write_extras(root, lab, out, seed, solved):
     (out / labs.STAMP).write_text(
         f"# Written by `make lab`; `make grade` reads it.\n"
         f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
-        f'version = "{version(root)}"\n', encoding="utf-8")
+        f'version = "{version(root)}"\n'
+        "\n[files]\n" + "".join(
+            f'"{name}" = "{sha256((out / name).read_bytes()).hexdigest()}"\n'
+            for name in lab.files), encoding="utf-8")
     files = "".join(f"    {name}\n" for name in lab.files)
     text = START.format(number=lab.number, title=lab.title, page=lab.page,
                         files=files, allowed=lab.folder / "allowed.toml")

@@ -8,7 +8,7 @@ override TASKS := $(value TASKS)
 override ROSTER := $(value ROSTER)
 export LAB OUT SEED TASKS ROSTER
 
-.PHONY: lab grade
+.PHONY: lab grade handin
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
 	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
@@ -16,6 +16,10 @@ lab:                              ## a student's tree: LAB=2 OUT=dir
 
 grade:                            ## points for a lab, here: LAB=2
 	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
+
+handin: | $(DEPS)                 ## in a hand-out: packs what is graded, if it
+                                  ## builds; FORCE=1: in any case
+	@$(PYTHON) -m tools.grading.handin $(if $(call on,FORCE),--force)
 
 # For `make lab`: the objects of some SOURCES, for the kernel and for programs.
 OBJECTS := $(filter $(foreach o,$(SOURCES:.c=.o),$(BUILD)/$(o) $(USER)/$(o)),\

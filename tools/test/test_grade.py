@@ -7,17 +7,22 @@ else is lost. `make test` grades a FEW of them, `make test-all` the rest.
 """
 
 import csv
+import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
+import tarfile
 from xml.etree import ElementTree
 
 import pytest
 
 from conftest import BUILD, ROOT, long, product, sanitized, tiers
-from tools.grading import workshop
+from tools.grading import lab as handout
+from tools.grading import labs, workshop
+from tools.grading.budget import Budget
 from tools.run import sandbox
 
 pytestmark = pytest.mark.plain
@@ -554,20 +559,93 @@ def test_one_tree(tree, graded):
     assert cases.get("tests") == "3" and cases.get("failures") == "0"
 
 
-def test_here(tree):
+@pytest.fixture
+def here(tree):
+    """The hand-out of the lab, solved but for the answer, in the folder where
+    all are built."""
+    shop = workshop.Workshop(tree, tree / "build/grade/work", Budget(PATIENCE))
+    lab = labs.load(tree, 0)
+    shop.put({}, lab)
+    if not (shop.folder / ".venv").exists():
+        (shop.folder / ".venv").symlink_to(ROOT / ".venv")
+    handout.write_extras(tree, lab, shop.folder, SEED, [])
+    return shop.folder
+
+
+def make(folder, *arguments):
+    return subprocess.run(["make", "--no-print-directory", *arguments],
+                          cwd=folder, capture_output=True, encoding="utf-8",
+                          check=False, env={**os.environ, "BUILD": "build"})
+
+
+def test_here(here):
     """make grade in an unchanged tree: the answers are not there yet."""
-    work = tree / "build/grade/work"
-    fill(work, {f"{FOLDER}/{name}": SOURCES[f"{FOLDER}/{name}"]
-                for name in ("lab.toml", "answers.py", "answers.toml")})
-    fill(work, {WORK: SOURCES[WORK]})
-    (work / ".venv").symlink_to(ROOT / ".venv")
-    done = subprocess.run(
-        ["make", "--no-print-directory", "grade", "LAB=0"], cwd=work,
-        capture_output=True, encoding="utf-8", check=False,
-        env={**os.environ, "BUILD": "build"})
+    done = make(here, "grade")
     assert done.returncode == 2 and "80/100" in done.stdout, done.stdout
-    data = json.loads((work / "build/grade/results.json").read_text("utf-8"))
+    data = json.loads((here / "build/grade/results.json").read_text("utf-8"))
     assert data["score"] == 80
+
+
+HANDIN = "build/handin-lab0.tar.gz"
+
+
+def test_handin_packs_what_is_graded(tree, here):
+    """The receipt is that of the archive; the archive earns what the tree
+    does, and whose it is its name says."""
+    (here / SHEET).write_text(RIGHT, "utf-8")
+    done = make(here, "handin")
+    assert done.returncode == 0, done.stderr
+    said = done.stdout.splitlines()
+    assert said[0] == f"{HANDIN}: lab 0, Ends"
+    assert re.fullmatch(rf" +{WORK} +[0-9,]+ bytes, as handed out", said[1])
+    assert re.fullmatch(rf" +{SHEET} +[0-9,]+ bytes, edited", said[2])
+    data = (here / HANDIN).read_bytes()
+    assert said[3:] == [f"receipt: {hashlib.sha256(data).hexdigest()}"]
+    assert make(here, "handin").stdout == done.stdout
+    with tarfile.open(here / HANDIN) as there:
+        assert sorted(there.getnames()) == [".lab", SHEET, WORK]
+    alice = tree.parent / "alice.tar.gz"
+    shutil.copy(here / HANDIN, alice)
+    bob = tree.parent / "bob.tar.gz"
+    bob.write_bytes(data[:-100])
+    roster = tree.parent / "archives.csv"
+    roster.write_text(f"name,seed\nalice,{SEED}\n", "utf-8")
+    done = run(tree, "--patience", PATIENCE, "--roster", roster, "--out",
+               tree.parent / "archives", alice, bob)
+    assert done.returncode == 2
+    assert f"{bob}: is no .tar.gz archive: " in done.stderr
+    rows = summary(tree.parent / "archives")
+    assert rows["alice"]["score"] == "100" and rows["bob"]["score"] == ""
+
+
+def test_handin_says_what_is_not_packed(here):
+    text = (here / WORK).read_text("utf-8")
+    (here / SHEET).write_text(SOURCES[SHEET], "utf-8")
+    (here / HANDIN).unlink(missing_ok=True)
+
+    def refused(said):
+        done = make(here, "handin")
+        assert done.returncode == 2 and not done.stdout
+        assert f"handin: {said}" in done.stderr
+        assert "handin: nothing is packed; FORCE=1" in done.stderr
+        assert not (here / HANDIN).exists()
+
+    refused("no file is edited")
+    (here / SHEET).write_text("sum =\n", "utf-8")
+    refused("answers.toml: ")
+    (here / SHEET).write_text('sum = "42"\n', "utf-8")
+    refused("answers.toml: sum wants a whole number")
+    (here / SHEET).write_bytes(b"\0")
+    refused(f"{SHEET} is not a text")
+    (here / SHEET).write_text(SOURCES[SHEET], "utf-8")
+    (here / WORK).write_text(text + "int lab0_more;\n", "utf-8")
+    refused(f"it does not build:\nhandin:     {WORK}: error: defines ")
+    (here / WORK).write_text(body('lab_missing("0.1", ""); x'), "utf-8")
+    refused("it does not build:\nhandin: ")
+    done = make(here, "handin", "FORCE=1")
+    assert done.returncode == 0 and (here / HANDIN).exists()
+    assert "\nnot written yet: task 0.1\nno answer yet: sum\nreceipt: " \
+        in done.stdout
 
 
 @pytest.mark.parametrize("arguments, said", [
