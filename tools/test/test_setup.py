@@ -110,7 +110,8 @@ def test_setup_says_of_tools_what_they_are_for(tmp_path):
 
 
 # Keeps pip from any package: no server listens on port 9 (`discard`).
-OFFLINE = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
+OFFLINE = {"SLATE_VENV": "none",
+           "PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_RETRIES": "1",
            "PIP_CONFIG_FILE": os.devnull, "PIP_FIND_LINKS": "",
            "PIP_EXTRA_INDEX_URL": "", "PIP_NO_INDEX": "",
            "BUILD": "build", "DEBUG": "", "SANITIZE": ""}
@@ -179,6 +180,142 @@ def test_v86_without_a_package_index_says_what_does_not_work(tmp_path):
     assert re.search("^ERROR: .*nodejs.*\nmake: cannot install v86 and Node.js,"
                      " see above: test-v86 and test-all need them$",
                      done.stderr, re.M), done.stderr
+
+
+# ---- one set-up for many trees ---------------------------------------------
+
+# A python3 that makes an environment without packages, in which what a set-up
+# asks of it works; `pip install` runs the commands in PIP and notes its folder.
+PYTHON = """\
+case "$*" in
+"-m venv "*)
+    mkdir -p "$3/bin" "$3/lib"
+    ln -s "$0" "$3/bin/python" ;;
+*"-m pip install"*)
+    eval "$PIP" || exit
+    echo "$0" >>"$LOG"
+    : >"${0%/*}/../lib/installed" ;;
+*"import pytest, gcovr"*) test -f "${0%/*}/../lib/installed" ;;
+*) exec "REAL" "$@" ;;
+esac"""
+
+
+class Trees:
+    """Trees of which a set-up needs no network, and what it installed."""
+
+    def __init__(self, folder):
+        self.folder, self.log = folder, folder / "log"
+        self.cache = folder / "cache/slate"
+        (folder / "bin").mkdir()
+        self.env = {**os.environ, "LOG": str(self.log), "PIP": ":",
+                    "SLATE_VENV": "", "XDG_CACHE_HOME": str(folder / "cache"),
+                    "PATH": system_without(
+                        folder / "bin", [
+                            *(n for n in SHELL_TOOLS if n != "python3"),
+                            "ln", "ls", "mkdir", "readlink", "sleep", "touch"],
+                        ("python3", PYTHON.replace(
+                            "REAL", os.path.realpath(sys.executable))))}
+
+    def tree(self, name):
+        for file in "setup", "requirements.txt", "tools.list":
+            target = self.folder / name / "tools" / file
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / "tools" / file, target)
+        return self.folder / name
+
+    def start(self, name, **env):
+        return subprocess.Popen(
+            [self.tree(name) / "tools/setup"], encoding="utf-8",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**self.env, **env})
+
+    def set_up(self, name, **env):
+        """What a set-up of the tree prints."""
+        return self.start(name, **env).communicate()[0]
+
+    def whole(self, name):
+        venv = self.folder / name / ".venv"
+        return (venv / "requirements.txt").exists() and \
+            (venv / "lib/installed").exists()
+
+    def installed(self):
+        return len(self.log.read_text("utf-8").splitlines())
+
+    def folders(self):
+        """What the cache has, but for the links that lead to it."""
+        return [p for p in self.cache.iterdir() if not p.is_symlink()]
+
+
+@pytest.fixture
+def trees(tmp_path):
+    return Trees(tmp_path)
+
+
+def test_packages_are_installed_once_for_all_trees(trees):
+    assert "Python packages, in " in trees.set_up("a")
+    said = trees.set_up("b")
+    assert f"Making .venv, with the packages in {trees.cache}/venv-" in said
+    assert trees.whole("a") and trees.whole("b") and trees.installed() == 1
+    assert "Making" not in trees.set_up("a")
+    (trees.folder / "b/.venv/book").mkdir()
+    assert not (trees.folder / "a/.venv/book").exists()
+    requirements = trees.tree("c") / "tools/requirements.txt"
+    requirements.write_text(requirements.read_text("utf-8") + "\n", "utf-8")
+    venv = trees.folder / "c/.venv"
+    venv.mkdir()  # of another version of the tree
+    (venv / "requirements.txt").write_text("old\n", "utf-8")
+    done = subprocess.run([trees.folder / "c/tools/setup"], env=trees.env,
+                          check=False, capture_output=True)
+    assert b"Making .venv" in done.stdout and trees.whole("c")
+    assert trees.installed() == 2 and len(trees.folders()) == 2
+
+
+def test_packages_that_are_damaged_are_installed_again(trees):
+    """For all trees that have links to them."""
+    trees.set_up("a")
+    trees.set_up("b")
+    (trees.folders()[0] / "lib/installed").unlink()
+    assert not trees.whole("a")
+    trees.set_up("a")
+    assert trees.whole("a") and trees.whole("b")
+    assert trees.installed() == 2 and len(trees.folders()) == 1
+    shutil.rmtree(trees.cache)
+    trees.set_up("b")
+    assert trees.whole("a") and trees.whole("b") and trees.installed() == 3
+
+
+def test_a_set_up_that_ends_early_leaves_nothing_that_is_used(trees):
+    assert "cannot install the Python packages" in \
+        trees.set_up("a", PIP="echo no >&2; false")
+    assert not (trees.folder / "a/.venv").exists() and not trees.folders()
+    first = trees.start("a", PIP="kill -9 $PPID; false")
+    first.communicate()
+    assert not (trees.folder / "a/.venv").exists() and trees.folders()
+    trees.set_up("a")
+    assert trees.whole("a") and trees.installed() == 1
+
+
+def test_set_ups_beside_each_other(trees):
+    """Each waits in pip until all are there; then both have what is whole."""
+    both = [trees.start(name, PIP='touch "$LOG.$$"; while [ "$(ls "$LOG".* | '
+                        'grep -c .)" -lt 2 ]; do sleep 0.1; done')
+            for name in "ab"]
+    for process in both:
+        process.communicate()
+    assert trees.installed() == 2
+    assert trees.whole("a") and trees.whole("b")
+    trees.set_up("c")
+    assert trees.whole("c") and trees.installed() == 2
+
+
+def test_another_place_for_the_packages(trees):
+    trees.set_up("a", SLATE_VENV="none")
+    assert trees.whole("a") and not trees.cache.exists()
+    assert not (trees.folder / "a/.venv/lib").is_symlink()
+    trees.set_up("b", SLATE_VENV="../packages")
+    assert trees.whole("b") and list((trees.folder / "packages").iterdir())
+    trees.set_up("c", XDG_CACHE_HOME="/dev/null")
+    assert trees.whole("c") and not (trees.folder / "c/.venv/lib").is_symlink()
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
