@@ -154,6 +154,12 @@ def compiler(tree):
     return []
 
 
+def packages():
+    """The folder with this Python's packages: .venv, or where the links in it
+    lead (tools/setup)."""
+    return Path(sys.prefix, "lib").resolve().parent
+
+
 def make(tree, budget, targets=("workshop",), options=(), boxed=False):
     """Runs make within limits; returns its errors, or None if all went well.
     A `boxed` one runs in a sandbox that has the compiler and `tree` alone."""
@@ -169,10 +175,10 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
     log.parent.mkdir(exist_ok=True)
     argv = sandbox.wrap(["make", "--no-print-directory", "-k",
                          f"-j{os.cpu_count()}",
-                         f"PYTHON={os.path.realpath(sys.prefix)}/bin/python",
+                         f"PYTHON={packages()}/bin/python",
                          *targets, *options],
                         seconds, MEMORY, FILE, write=[tree] if boxed else [],
-                        read=[sys.prefix, sys.base_prefix,
+                        read=[packages(), sys.base_prefix,
                               *map(sandbox.home, compiler(tree))])
     with open(log, "wb") as out:
         process = subprocess.Popen(argv, cwd=tree, env=env, stdout=out,
