@@ -16,13 +16,12 @@ if all points were earned, 1 if not, 2 if grading failed.
 """
 
 import argparse
-import csv
-import re
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-from tools.grading import archive, grading, labs, questions, report, screen
+from tools.grading import archive, grading, labs, questions, report, roster
+from tools.grading import screen
 from tools.grading import workshop
 from tools.grading.archive import ArchiveError
 from tools.grading.budget import EACH, WHOLE, Budget
@@ -53,34 +52,12 @@ def stamp(tree):
             if type(data.get(key)) is kind}
 
 
-def seed_number(text):
-    """The seed that is written so."""
-    if not re.fullmatch(r"\d{1,9}", text):
-        raise Skipped(f"{text:.20} is no seed: a number of at most 9 digits")
-    return int(text)
-
-
-def read_roster(path):
-    """{name: seed} of a CSV file whose first line names the columns `name` and
-    `seed`; there may be others."""
-    with open(path, newline="", encoding="utf-8-sig") as f:
-        rows = csv.DictReader(f)
-        if not {"name", "seed"} <= set(rows.fieldnames or ()):
-            raise LabError(f"{path}: its first line must name the columns "
-                           "name and seed")
-        try:
-            return {row["name"]: seed_number(row["seed"] or "")
-                    for row in rows}
-        except Skipped as e:
-            raise LabError(f"{path}:{rows.line_num}: {e}") from e
-
-
 def seed_of(tree, own, options):
     """(seed, note for the instructor or None). `own` is what the tree's .lab
     says, which a student can edit; None: nothing."""
     name = options.name or archive.name_of(tree)
     if options.seed:
-        seed = seed_number(options.seed)
+        seed = roster.seed_number(options.seed)
     elif options.here:
         seed = own or 0
     elif options.roster is None:
@@ -88,10 +65,13 @@ def seed_of(tree, own, options):
         if own not in (None, seed):
             raise Skipped(f"its .lab says that it was handed out with seed "
                           f"{own}: use --roster or --seed")
-    elif name in options.roster:
-        seed = options.roster[name]
-    else:
+    elif name not in options.roster:
         raise Skipped(f"{name} is not in the roster")
+    elif options.roster[name] is None:
+        raise Skipped(f"{name} is a group whose members have several seeds in "
+                      "the roster: use --seed")
+    else:
+        seed = options.roster[name]
     return seed, None if own in (None, seed) else f"its .lab says seed {own}"
 
 
@@ -205,8 +185,8 @@ def parse():
     parser.add_argument("--seed", metavar="N",
                         help="what the tree was handed out with (0)")
     parser.add_argument("--roster", metavar="FILE",
-                        help="CSV file with the columns name, that of a TREE,\n"
-                        "and seed")
+                        help="CSV file with the columns name and seed, and\n"
+                        "maybe group; a TREE has the name of one")
     parser.add_argument("--name", metavar="NAME",
                         help="of the one TREE in the roster (its folder's)")
     parser.add_argument("--out", metavar="DIR",
@@ -231,7 +211,7 @@ def parse():
     if options.roster and options.here:
         parser.error("--roster is for trees that were handed in")
     if options.roster:
-        options.roster = read_roster(options.roster)
+        options.roster = roster.seeds(roster.read(options.roster))
     return options
 
 

@@ -10,7 +10,7 @@ have it. The answers come from the lab's solve(), with the solution's kernel.
 import argparse
 import sys
 
-from tools.grading import grade, grading, labs, questions
+from tools.grading import grade, grading, labs, questions, roster
 from tools.grading.budget import EACH, WHOLE
 
 
@@ -28,12 +28,12 @@ def asked(number):
 def seeds(options):
     """{seed: names that have it}, in order."""
     if not options.roster:
-        return {grade.seed_number(options.seed or "0"): []}
+        return {roster.seed_number(options.seed or "0"): []}
     if options.seed:
         raise labs.LabError("a roster has its own seeds")
     found = {}
-    for name, seed in grade.read_roster(options.roster).items():
-        found.setdefault(seed, []).append(name)
+    for student in roster.read(options.roster):
+        found.setdefault(student.seed, []).append(student.name)
     return dict(sorted(found.items()))
 
 

@@ -297,12 +297,13 @@ def tracked(root):
     return sorted(names)
 
 
-# What no hand-out has: the tools of authors; the tests of the whole tree, which
-# need its solutions or hold some (labs use the headers of mm/tests); and what
-# answers questions, because it would answer them for students.
+# What no hand-out has: the tools of authors and instructors; the tests of the
+# whole tree, which need its solutions or hold some (labs use the headers of
+# mm/tests); and what answers questions, because it would answer them for
+# students.
 FOR_AUTHORS = re.compile(
     r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|"
-    r"tools/grading/(key|leaks|soak)\.|"
+    r"tools/grading/(jplag|key|leaks|marks|soak)\.|"
     r"mm/(\w+/)?tests/(?!(kmem|debug)_test\.)|"
     rf"{FOLDER}/[^/]+/(cuts/|wrong/|INSTRUCTOR\.md|answers\.py|witness\.py)")
 
