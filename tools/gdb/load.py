@@ -1,6 +1,7 @@
 """Loads all commands: importing a file defines its commands."""
 
 import sys
+from importlib.util import find_spec
 
 from target import ROOT
 
@@ -16,5 +17,5 @@ for _name in ("slab_caches", "slab_layout", "slab_slabs", "slab_address",
               "slab_log", "slab_break", "slate_tasks", "slate_stack",
               "slate_locks", "slate_symbols", "slate_report", "values",
               "culprit"):
-    if (ROOT / f"tools/gdb/{_name}.py").exists():  # not in each hand-out
+    if find_spec(_name):  # not in each hand-out
         __import__(_name)

@@ -20,7 +20,7 @@ def key(*words):
 
 
 @pytest.mark.parametrize("words, error", (
-    (["--lab", "5"], "lab 5 has no questions"),
+    (["--lab", "8"], "lab 8 has no questions"),
     (["--lab", "99"], "there is no lab 99"),
     (["--lab", "4", "--seed", "x"], "x is no seed"),
     (["--lab", "4", "--roster", "/no/roster"], "/no/roster"),
