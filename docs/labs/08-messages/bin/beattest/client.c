@@ -68,14 +68,24 @@ static int receive_one(struct message *m)
 
 static int receive_and_die(void)
 {
-    struct message m;
+    struct message m = {0};
 
     return receive_one(&m);
 }
 
+/* A beat may be a minute away. */
+static int receive_and_die_late(void)
+{
+    struct message m = {0};
+    int result = receive_one(&m);
+
+    sleep_ms(BEAT_PATIENCE_MS * 11 / 10);
+    return result;
+}
+
 static int receive_and_reply(void)
 {
-    struct message m;
+    struct message m = {0};
     int result = receive_one(&m);
     uint32_t client = m.msg_client;
 
@@ -98,7 +108,7 @@ static int refuse_for_a_while(void)
         err(1, "the name beat");
     alarm(port, ATTEMPT_MS, 0);
     for (;;) {
-        struct message m;
+        struct message m = {0};
         uint32_t client;
 
         if (ipc_receive(port, &m) < 0)
@@ -131,17 +141,45 @@ static int asks_through(unsigned deaths)
     return ended(client);
 }
 
+/* A child that is a driver, after it has published its name: the first attempt
+ * of a client finds it. */
+static pid_t driver(int (*fn)(void))
+{
+    pid_t pid = child(fn);
+    int port = -1;
+
+    while (lives(pid) && (port = name_lookup("beat")) < 0)
+        sleep_ms(PAUSE_MS);
+    close(port);
+    return pid;
+}
+
 /* A driver replies with the error that means: no driver. The client repeats the
  * request, but by then the message contains the reply. */
 static bool asks_anew(void)
 {
-    pid_t client = child(wait_for_beat);
+    pid_t first, client;
     bool good;
 
     reply_error = ENOENT;
-    good = ended(child(receive_and_reply)) == DRIVER_ASKED;
+    first = driver(receive_and_reply);
+    client = child(wait_for_beat);
+    good = ended(first) == DRIVER_ASKED;
     reply_error = 0;
     good = good && ended(child(receive_and_reply)) == DRIVER_ASKED;
+    if (!good)
+        kill(client, SIGKILL);
+    return ended(client) == CLIENT_RIGHT && good;
+}
+
+/* The client has waited for long when its driver dies. */
+static bool outlives_a_long_wait(void)
+{
+    pid_t first = driver(receive_and_die_late);
+    pid_t client = child(wait_for_beat);
+    bool good = ended(first) == DRIVER_ASKED &&
+                ended(child(receive_and_reply)) == DRIVER_ASKED;
+
     if (!good)
         kill(client, SIGKILL);
     return ended(client) == CLIENT_RIGHT && good;
@@ -193,5 +231,7 @@ void beat_survive(void)
     check(result == CLIENT_RIGHT, "and so do later successors");
     check(asks_anew(), "the request is repeated, not the reply");
     check(pauses(), "between two attempts the client pauses");
+    check(outlives_a_long_wait(),
+          "its patience begins when the driver has died");
     gives_up();
 }

@@ -90,8 +90,10 @@ void beat_loop(void)
           "a notification is not a request, and has its bits");
     loop_waits(port);
     n = part_ask(PART_COUNT, 0);
-    check(part_ask(LOOP_NEVER, 0) < 0 && part_ask(PART_COUNT, 0) == n + 2,
+    check(part_ask(LOOP_NEVER, 1u << 12) < 0 &&
+              part_ask(PART_COUNT, 0) == n + 2,
           "a reply that fails is not taken for a request");
+    check((part_ask(LOOP_SEEN, 0) & 1 << 12) == 0, "nor for a notification");
     check(request(port, LOOP_ADD | IPC_DATA, 1, &b) == -EMSGSIZE &&
               part_ask(LOOP_ADD, 1) == 2,
           "bytes are refused");
@@ -192,6 +194,9 @@ void beat_clients(void)
           "before the numbers wrap a later beat is not due");
     check(beat_replies(18, 1) && ended(pid) == 17,
           "after they have wrapped it is");
+    pid = waits_for(17);
+    check(beat_replies(17 + 0x7fffffffu, 1) && ended(pid) == 17,
+          "however late the driver is");
     for (uint32_t i = 0; i < 20; i++)
         waits_for(100 + i);
     for (uint32_t i = 0; i < 20; i++)
@@ -216,12 +221,13 @@ static void service_part(void)
     receive(part_port(), service_or_count, no_notification);
 }
 
+static uint32_t wait_tag = BEAT_WAIT;
 static uint32_t wait_words[2];
 
 /* Sends a wait with these words and exits with the error in the reply. */
 static int wait_request(void)
 {
-    struct message m = {.msg_tag = BEAT_WAIT,
+    struct message m = {.msg_tag = wait_tag,
                         .msg_word = {wait_words[0], wait_words[1]}};
 
     if (ipc_call(name_lookup(PART), &m) < 0)
@@ -290,6 +296,9 @@ void beat_refuse(void)
     check(part_ask(BEAT_COUNT | 0x80000000u, 0) == -EINVAL &&
               part_ask(BEAT_COUNT | 0x40000000u, 0) == -EINVAL,
           "the whole tag is compared");
+    wait_tag |= 0x80000000u;
+    check(is_refused(1, 0), "of a wait, too");
+    wait_tag = BEAT_WAIT;
     check(is_refused(0, 0) && is_refused(BEAT_PERIOD_MAX + 1, 0) &&
               is_refused(UINT32_MAX, 0),
           "invalid periods are refused");

@@ -23,13 +23,14 @@ static int ask_once(struct message *m)
     return error != 0 ? error : -(int)m->msg_word[0];
 }
 
-/* Sends the request *m to the driver or its successors, for at most
- * BEAT_PATIENCE_MS; *m gets the reply. 0 or an error number. */
+/* Sends the request *m to the driver; after its death, for at most
+ * BEAT_PATIENCE_MS, to its successors. *m gets the reply. 0 or an error
+ * number. */
 static int ask(struct message *m)
 {
     const struct message request = *m;
-    uint32_t start = uptime_ms();
     int error = ask_once(m);
+    uint32_t start = uptime_ms();
 
     while ((error == EPIPE || error == ENOENT) &&
            ((uptime_ms() - start) & 0x7fffffff) < BEAT_PATIENCE_MS) {
