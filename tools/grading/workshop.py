@@ -31,8 +31,8 @@ MEMORY, FILE = 2048, 64 * 1024
 
 # The products of `make kernel workshop`, in build/.
 PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
-            "user", "flags", "workshop_commands.c", "workshop_commands.o",
-            "workshop_commands.sources", "slate.elf", "initrd.tar",
+            "user", "flags", "helped.sources", "workshop_commands.c",
+            "workshop_commands.o", "slate.elf", "initrd.tar",
             "slate-workshop.elf", "initrd-workshop.tar")
 
 

@@ -176,9 +176,7 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
 # (In a hand-out the list is shorter than where its first objects were made.)
-$(eval $(call stamp,$(COMMANDS).sources,$$(WORKSHOP_SRC)))
-
-$(COMMANDS).c: tools/make/commands.py $(COMMANDS).sources $(WORKSHOP_SRC)
+$(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC) $(HELPED).sources
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) $< $@ $(WORKSHOP_SRC)
 

@@ -5,6 +5,7 @@ those stay as they are. Where all would be built anew, make only prints it (-n).
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -219,6 +220,51 @@ def test_removed_source_leaves_the_kernel(tree):
     extra.unlink()
     assert compiled(make(tree, "kernel")) == set()
     assert b"extra_function" not in (tree / "build/slate.elf").read_bytes()
+
+
+def test_removed_command_leaves_the_list(tree):
+    source, made = tree / "tools/workshop/bugs/a.c", "build/workshop_commands.c"
+    source.write_text("SHELL_COMMAND(answer, cmd_answer);\n", "utf-8")
+    assert make(tree, made).returncode == 0
+    assert '"answer"' in (tree / made).read_text("utf-8")
+    source.unlink()
+    assert make(tree, made).returncode == 0
+    assert '"answer"' not in (tree / made).read_text("utf-8")
+
+
+@pytest.fixture
+def beforehand(tree, tmp_path):
+    """The tree with objects in the place of two sources, as in a hand-out; one
+    is for programs, too."""
+    make(tree, "kernel")
+    moved = ["mm/page.c", "mm/kmem_hash.c"]
+    for name in moved:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.move(tree / name, tmp_path / name)
+    for name in "mm/page.o", "mm/kmem_hash.o", "user/mm/kmem_hash.o":
+        (tree / "prebuilt" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(tree / "build" / name, tree / "prebuilt" / name)
+    yield tree
+    shutil.rmtree(tree / "prebuilt")
+    for name in moved:
+        shutil.move(tmp_path / name, tree / name)
+
+
+def test_objects_in_the_place_of_sources(beforehand):
+    done = make(beforehand, "kernel")
+    assert done.returncode == 0, done.stderr
+    assert sorted(re.findall(r"COPY +(\S+)", done.stdout)) == [
+        "prebuilt/mm/kmem_hash.o", "prebuilt/mm/page.o",
+        "prebuilt/user/mm/kmem_hash.o"]
+    assert compiled(done) == set()
+    done = make(beforehand, "kernel")
+    assert done.stdout == "make: Nothing to be done for 'kernel'.\n"
+
+
+@pytest.mark.parametrize("setting", ["DEBUG=1", "SANITIZE=1", "CPUS=2"])
+def test_objects_are_those_of_a_plain_build(beforehand, setting):
+    [line] = refused(make(beforehand, "kernel", setting))
+    assert "DEBUG, SANITIZE and SMP are not for a hand-out" in line
 
 
 @pytest.mark.parametrize("name", [
