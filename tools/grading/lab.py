@@ -1,25 +1,26 @@
 """Writes the tree that a lab hands out: `make lab LAB=2 OUT=dir`.
 
     python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
+        [--git]
 
 The solutions of that lab are cut from the sources, except those of `tasks`.
 What other labs cut is an object, built beforehand, and what is for instructors
 is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
 answers depend on the student; the hand-out's file .lab holds it and the number
 of the lab, so that `make grade` needs no LAB there, and what the files to hand
-in were, so that `make handin` knows which are edited.
+in were, so that `make handin` knows which are edited. With --git it is a git
+repository, into which `make update` merges a newer hand-out.
 """
 
 import argparse
 import os
 import re
 import shutil
-import subprocess
 import sys
 from hashlib import sha256
 from pathlib import Path
 
-from tools.grading import labs
+from tools.grading import labs, upstream
 from tools.grading.budget import Budget
 from tools.grading.labs import LabError
 from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
@@ -47,6 +48,17 @@ uses what the lab offers: {allowed} lists
 it, and `make grade` says what is not in the list. Parts of the kernel that
 other labs ask for are objects, in prebuilt/: leave the structures in the
 headers of mm/ and kernel/ as they are.
+"""
+
+# For hand-outs that are git repositories.
+REPOSITORY = """
+This tree is a git repository. Your work is on the branch `main`: commit it as
+often as you like. When there is a newer hand-out of this lab,
+
+    make update FROM=dir-or-url
+
+merges what is new into your work, and says what to do if both changed the same
+lines. The branch `upstream` has what was handed out; leave it alone.
 """
 
 # For labs whose places for code are marked; those that plant bugs have none.
@@ -88,12 +100,12 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
 
 def version(root):
     """The state of the tree, as git describes it."""
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=root,
-                          check=False, capture_output=True, encoding="utf-8")
-    return done.stdout.strip() if done.returncode == 0 else "unknown"
+    status, said = upstream.Repository(root).run("describe", "--always",
+                                                 "--dirty")
+    return said if status == 0 else "unknown"
 
 
-def write_extras(root, lab, out, seed, solved):
+def write_extras(root, lab, out, seed, solved, git=False):
     """Writes .lab and START-HERE.md."""
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
     (out / labs.STAMP).write_text(
@@ -111,6 +123,8 @@ def write_extras(root, lab, out, seed, solved):
               and mark in (out / name).read_text("utf-8")]
     if marked:
         text += PLACES.format(number=lab.number, sources=" ".join(marked))
+    if git:
+        text += REPOSITORY
     (out / "START-HERE.md").write_text(text, encoding="utf-8")
 
 
@@ -121,6 +135,7 @@ def parse():
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     for name in ("lab", "out", "seed", "tasks"):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="")
+    parser.add_argument("--git", action="store_true")
     return parser.parse_args()
 
 
@@ -164,7 +179,12 @@ def main():
     labs.handed_out(ROOT, lab, solved)  # before anything is written
     out = empty_folder(options.out)
     hand_out(ROOT, lab, out, names, solved, int(seed))
-    write_extras(ROOT, lab, out, int(seed), solved)
+    write_extras(ROOT, lab, out, int(seed), solved, options.git)
+    if options.git:
+        status, date = upstream.Repository(ROOT).run("log", "-1",
+                                                     "--format=%cI")
+        upstream.begin(out, f"Lab {lab.number}: {lab.title}",
+                       "" if status else date)
     print(f"{out}: lab {lab.number}, {lab.title}; begin with "
           f"{os.path.join(out, 'START-HERE.md')}")
 
@@ -172,6 +192,6 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except LabError as e:
+    except (LabError, OSError) as e:
         print(f"lab: {e}", file=sys.stderr)
         sys.exit(2)

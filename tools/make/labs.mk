@@ -6,13 +6,19 @@ override OUT   := $(value OUT)
 override SEED  := $(value SEED)
 override TASKS := $(value TASKS)
 override ROSTER := $(value ROSTER)
-export LAB OUT SEED TASKS ROSTER
+override FROM  := $(value FROM)
+export LAB OUT SEED TASKS ROSTER FROM
 
-.PHONY: lab grade handin
+.PHONY: lab update grade handin
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
+                                  ## GIT=1: a git repository
 	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
-	    --seed "$$SEED" --tasks "$$TASKS"
+	    --seed "$$SEED" --tasks "$$TASKS" $(if $(call on,GIT),--git)
+
+update:                           ## in a hand-out that is a git repository:
+                                  ## merges a newer one, FROM=dir-or-url
+	@$(PYTHON) -m tools.grading.upstream --from "$$FROM"
 
 grade:                            ## points for a lab, here: LAB=2
 	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
