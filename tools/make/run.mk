@@ -5,7 +5,8 @@
 override CMD    := $(value CMD)
 override APPEND := $(value APPEND)
 override DISK   := $(value DISK)
-export CMD APPEND DISK MEM ICOUNT KVM CPUS CORE BUDGET STEP
+override STUB   := $(value STUB)
+export CMD APPEND DISK STUB MEM ICOUNT KVM CPUS CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 
 # The kernel to boot: the product, or with WORKSHOP=1 the workshop kernel, which
@@ -37,7 +38,8 @@ screenshot: $(BOOTED)             ## run CMD="…", keep the VGA screen as a
 	@$(PYTHON) -m tools.run.core --screen $(firstword $(BOOTED)) \
 	    $(BUILD)/slate.png
 
-debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB
+debug-server: $(BOOTED)           ## QEMU halted, waiting for a GDB; STUB=file:
+                                  ## the socket, for an editor
 	@$(PYTHON) -m tools.run.debug --server $(firstword $(BOOTED))
 
 .PHONY: watch picture cachesim

@@ -11,6 +11,9 @@ printed (`screen /dev/pts/N` opens it); a file has the kernel's output too. QEMU
 ends with GDB. The second only starts QEMU and prints the command that attaches
 a GDB. CMD, APPEND, MEM and CPUS are as with `make run`. With a core file (`make
 core`) no machine runs; the commands that read memory work as on a live machine.
+
+An editor needs a stub that it knows beforehand: STUB is the path of its socket,
+and debugged.elf beside the kernel leads to it (.vscode/launch.json).
 """
 
 import argparse
@@ -134,10 +137,26 @@ def debug(kernel, folder, arguments):
         machine.wait()
 
 
+def known_stub(kernel, stub):
+    """Prepares for an editor that attaches at `stub`: removes the socket of a
+    server that was killed, and names the kernel."""
+    if os.path.exists(stub) and not Path(stub).is_socket():
+        sys.exit(f"make debug-server: STUB: {stub} is there, and no socket")
+    Path(stub).unlink(missing_ok=True)
+    link = Path(kernel).with_name("debugged.elf")
+    link.unlink(missing_ok=True)
+    link.symlink_to(Path(kernel).name)
+
+
 def serve(kernel, folder):
     """Runs QEMU in this terminal, halted until a GDB is attached."""
-    stub = f"{folder}/gdb"
-    server = listen(stub)
+    stub = os.environ.get("STUB") or f"{folder}/gdb"
+    if os.environ.get("STUB"):
+        known_stub(kernel, stub)
+    try:
+        server = listen(stub)
+    except OSError as e:
+        sys.exit(f"make debug-server: STUB: {stub}: {e}")
     print(f"Ctrl-A X leaves QEMU. Attach with:\n"
           f"  {find_gdb()} -x tools/gdb/slate.gdb "
           f"-ex 'target remote {stub}' {kernel}", flush=True)

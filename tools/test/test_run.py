@@ -2,6 +2,7 @@
 when the machine crashes."""
 
 import contextlib
+import json
 import os
 import re
 import shutil
@@ -147,6 +148,53 @@ def test_debug_server_waits_for_a_gdb(make):
     child.expect_exact("slate> ")
     child.send(LEAVE)
     child.expect(pexpect.EOF)
+
+
+def editor(name):
+    return json.loads((ROOT / ".vscode" / name).read_text("utf-8"))
+
+
+def test_an_editor_steps_in_the_kernel(make):
+    """What the C++ extension of VS Code does for F5 and F10: its task, and its
+    commands to GDB, in their order."""
+    launch = editor("launch.json")["configurations"][0]
+    task = next(task for task in editor("tasks.json")["tasks"]
+                if task["label"] == launch["preLaunchTask"])
+    child = make(*task["command"].split()[1:])
+    child.expect(task["problemMatcher"]["background"]["endsPattern"])
+    gdb = pexpect.spawn(launch["miDebuggerPath"],
+                        ["-nx", "-q", "--interpreter=mi2"], cwd="/",
+                        encoding="utf-8", timeout=watchdog.SECONDS)
+    here, program = (launch[key].replace("${workspaceFolder}", str(ROOT))
+                     for key in ("cwd", "program"))
+    for command in (
+            *(c["text"].replace("${workspaceFolder}", str(ROOT))
+              for c in launch["setupCommands"]),
+            f'-environment-cd "{here}"', f'-file-exec-and-symbols "{program}"',
+            f"-target-select remote {launch['miDebuggerServerAddress']}"):
+        gdb.sendline(command)
+        gdb.expect(r"\n\^(\w+)")
+        assert gdb.match.group(1) in ("done", "connected"), gdb.before
+    lines = []
+    for command in "-exec-continue", "-exec-next":
+        gdb.sendline(command)
+        gdb.expect(r'\*stopped,.*func="kmain".*line="(\d+)"')
+        lines.append(int(gdb.match.group(1)))
+    assert lines[0] < lines[1]
+    gdb.sendline("kill")
+    child.expect(pexpect.EOF)
+    gdb.close()
+
+
+def test_a_stub_that_is_no_socket_is_refused(make, tmp_path):
+    file = tmp_path / "stub"
+    file.write_text("mine", encoding="utf-8")
+    child = make("debug-server", f"STUB={file}")
+    child.expect_exact(f"STUB: {file} is there, and no socket")
+    child.expect(pexpect.EOF)
+    assert file.read_text(encoding="utf-8") == "mine"
+    child = make("debug-server", f"STUB={tmp_path}/{'long' * 30}")
+    child.expect("STUB: .*too long")
 
 
 @pytest.mark.parametrize("target, ready", [

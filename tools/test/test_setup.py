@@ -1,5 +1,6 @@
 """tools/setup and tools/doctor: their output, without installing anything."""
 
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ import pexpect
 import pytest
 
 from conftest import ROOT, copy_tree
-from tools.run import watchdog
+from tools.run import doctor, watchdog
 
 pytestmark = pytest.mark.plain
 
@@ -200,6 +201,10 @@ case "$*" in
 esac"""
 
 
+# All that a set-up reads.
+NEEDED = "tools/setup", "tools/tools.list", "tools/requirements.txt"
+
+
 class Trees:
     """Trees of which a set-up needs no network, and what it installed."""
 
@@ -217,10 +222,10 @@ class Trees:
                             "REAL", os.path.realpath(sys.executable))))}
 
     def tree(self, name):
-        for file in "setup", "requirements.txt", "tools.list":
-            target = self.folder / name / "tools" / file
+        for file in NEEDED:
+            target = self.folder / name / file
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / "tools" / file, target)
+            shutil.copy(ROOT / file, target)
         return self.folder / name
 
     def start(self, name, **env):
@@ -316,6 +321,21 @@ def test_another_place_for_the_packages(trees):
     assert trees.whole("b") and list((trees.folder / "packages").iterdir())
     trees.set_up("c", XDG_CACHE_HOME="/dev/null")
     assert trees.whole("c") and not (trees.folder / "c/.venv/lib").is_symlink()
+
+
+def test_a_container_has_what_the_set_up_installs():
+    """It names no package, and has the files that the tests above run with."""
+    folder = ROOT / ".devcontainer"
+    made = json.loads((folder / "devcontainer.json").read_text("utf-8"))
+    text = (folder / made["build"]["dockerfile"]).read_text("utf-8")
+    copied, = re.findall(r"(?m)^COPY (.*) /tmp/tree/tools/$", text)
+    assert tuple(copied.split()) == NEEDED
+    assert re.findall(r"(?m)^RUN (\S+ \S+)", text) == [
+        "bash /tmp/tree/tools/setup"]
+    packages = {word for row in doctor.rows()
+                for word in row["debian"].split()}
+    assert "nasm" in packages and not packages & set(text.split())
+    assert made["postCreateCommand"] == "bash tools/setup"
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
