@@ -80,11 +80,11 @@ def test_callers_are_new_if_all_they_have_is_young():
                 "sample": 0xC0001000, "stack": stack}
     groups = [group("young", 4999, ["f+0x1"]), group("old", 5000, ["g+0x2"]),
               group("silent", 0, [])]
-    text = "\n".join(reports.new_callers(groups, 5))
+    text = "\n".join(reports.new_callers(groups, 15))
     assert re.search(r"^young +2 +48 +4ms 0xc0001000 f\+0x1$", text, re.M)
     assert "old" not in text.split("CALLER")[1] and "silent" not in text
-    assert list(reports.new_callers(groups[1:], 5))[1].endswith(": none")
-    assert not list(reports.new_callers(groups[2:], 5))
+    assert list(reports.new_callers(groups[1:], 15))[1].endswith(": none")
+    assert not list(reports.new_callers(groups[2:], 15))
 
 
 def test_cells_of_a_table():
@@ -214,6 +214,7 @@ def test_diff_counts_what_happened(watched, box):
 def test_diff_names_new_callers(watched, spy):
     watched("mark t1")
     assert "callers that are new: none" in watched("diff t1")
+    watched("run sleep 0.1")  # more than a tick
     watched("kmem create spy_b 24; debug +U spy_b; kmem alloc spy_b 2; "
             "kmem alloc spy 2")
     new = watched("diff t1").split("callers that are new:")[1]

@@ -24,11 +24,16 @@ def diff(a, b):
     yield f"from {a.label} to {b.label}: {table.age(b.ms - a.ms)}"
 
 
+# A mark has the time of the last tick (drivers/pit.h), an object a finer one,
+# which may seem to be after the mark.
+TICK_MS = 10
+
+
 def new_callers(groups, ms):
-    """The rows of `kmausers -j` all of whose objects are younger than `ms`.
-    Nothing if no cache is audited."""
+    """The rows of `kmausers -j` all of whose objects are younger than a mark,
+    which is `ms` old. Nothing if no cache is audited."""
     audited = [g for g in groups if g["stack"]]
-    new = [g for g in audited if g["oldest_us"] < ms * 1000]
+    new = [g for g in audited if g["oldest_us"] < (ms - TICK_MS) * 1000]
     if not audited:
         return
     yield ""
