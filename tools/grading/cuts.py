@@ -202,9 +202,16 @@ def context(cut):
     return top, bottom
 
 
+def span(cut, lines):
+    """(start, end) of the lines that a cut replaces, among those of a file."""
+    at = find(cut, lines)
+    top, bottom = context(cut)
+    return at + top, at + len(cut.before) - bottom
+
+
 def _placed(cut, lines, page):
     """(start, end, cut, new lines): the change of a cut in a file's lines."""
-    at = find(cut, lines)
+    start, end = span(cut, lines)
     top, bottom = context(cut)
     new = []
     for line in cut.after[top:len(cut.after) - bottom]:
@@ -213,7 +220,7 @@ def _placed(cut, lines, page):
             new += _comment(cut, page, indent) + _call(cut, page, indent)
         else:
             new.append(line)
-    return at + top, at + len(cut.before) - bottom, cut, new
+    return start, end, cut, new
 
 
 def _include(cut, lines):

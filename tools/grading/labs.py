@@ -303,9 +303,10 @@ def tracked(root):
 # students.
 FOR_AUTHORS = re.compile(
     r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|"
-    r"tools/grading/(jplag|key|leaks|marks|soak)\.|"
+    r"tools/grading/(jplag|key|leaks|marks|mutants|soak)\.|"
     r"mm/(\w+/)?tests/(?!(kmem|debug)_test\.)|"
-    rf"{FOLDER}/[^/]+/(cuts/|wrong/|INSTRUCTOR\.md|answers\.py|witness\.py)")
+    rf"{FOLDER}/[^/]+/(cuts/|wrong/|INSTRUCTOR\.md|answers\.py|survivors\.txt|"
+    r"witness\.py)")
 
 
 def belongs(name, lab):

@@ -357,7 +357,7 @@ mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
 	    $(if $(call on,LOCKS),--locks) \
 	    $(if $(FUNCTION),--function $(FUNCTION)) $(filter %.c,$(FILES))
 
-.PHONY: lint key leaks grade-soak test-labs
+.PHONY: lint key leaks grade-soak test-labs lab-mutants
 lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
 	@$(PYTHON) -m tools.test.lint
 
@@ -376,3 +376,10 @@ test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone
 	@$(PYTEST) $(EVERY) -n auto --dist loadgroup \
 	    tools/test/test_labs.py
+
+lab-mutants: $(WORKSHOP_KERNEL) | $(DEPS) ## change a lab's solution everywhere;
+                                  ## do its tests notice? LAB=5 SAMPLE=40
+                                  ## SEED=1 FUNCTION=kmem_slab_pop
+	@SLATE_BUILD=$(BUILD) $(PYTHON) -m tools.grading.mutants \
+	    --lab "$$LAB" --sample $(or $(SAMPLE),0) --seed "$${SEED:-1}" \
+	    $(if $(FUNCTION),--function $(FUNCTION))

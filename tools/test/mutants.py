@@ -91,9 +91,10 @@ def explained(text=None):
         where = old = ""
         identities, reason = [], []
         for line in block.splitlines():
-            if reason or not line.startswith(("mm/", "    - ", "    + ")):
+            head = re.fullmatch(r"\S+/\S+\.c \w+( #\d+)?", line)
+            if reason or not (head or line.startswith(("    - ", "    + "))):
                 reason.append(line.strip())
-            elif line.startswith("mm/"):
+            elif head:
                 where = line
             elif line.startswith("    - "):
                 old = line
@@ -249,6 +250,11 @@ class Result:
             self.faults.append(fault)
         return fault
 
+    def __str__(self):
+        return (f"{self.tried} tried, {self.tried - self.survived} killed, "
+                f"{self.survived} survived, {self.unexplained} of them "
+                "unexplained")
+
     def join(self, other):
         self.tried += other.tried
         self.survived += other.survived
@@ -306,9 +312,7 @@ def main():
             result.join(part.result())
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = (used.ru_utime + used.ru_stime) / max(result.tried, 1)
-    print(f"{len(mutants)} mutants; seed {options.seed}: {result.tried} tried, "
-          f"{result.tried - result.survived} killed, {result.survived} "
-          f"survived, {result.unexplained} of them unexplained; "
+    print(f"{len(mutants)} mutants; seed {options.seed}: {result}; "
           f"{seconds:.1f} seconds of processor each")
     if options.locks:
         print(f"the last one was killed by seed {tests.slowest}")

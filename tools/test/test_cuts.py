@@ -314,6 +314,7 @@ def tree(tmp_path):
             "docs/labs/02-buddies/cuts/2.1.cut": SPLIT,
             "docs/labs/02-buddies/cuts/2.2.cut": MERGE,
             "docs/labs/02-buddies/answers.py": "def check():\n    pass\n",
+            "docs/labs/02-buddies/survivors.txt": "mm/x.c f\n",
             "docs/labs/02-buddies/size.py": "print(7)\n",
             "docs/labs/03-slab/lab.toml": OTHER_TOML,
             "docs/labs/03-slab/README.md": "Later.\n",

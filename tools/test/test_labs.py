@@ -20,14 +20,18 @@ import pytest
 from conftest import BUILD, ROOT, long, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
-from tools.grading import labs, questions, screen, workshop
+from tools.grading import cuts, labs, mutants, questions, screen, workshop
 from tools.grading.budget import Budget
 from tools.run import elf
+from tools.test.mutants import place, try_part
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 QUICKEST = 6  # the lab that each `make test` proves
 SEEDED = {1, 4, 7}  # their answers depend on the seed
+# All mutants of these labs' solutions are killed or explained; in a sample are
+# so many of each, those of the seed 1.
+MUTATED, EACH = {7}, 4
 
 
 def wanted():
@@ -377,3 +381,38 @@ def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     outcomes = bench.grade(built.kernel, answers)
     may = {q.id for q in lab.questions if files and not q.pristine}
     assert loses <= known - passed(outcomes) <= loses | may, told(outcomes)
+
+
+# ---- mutants of the solutions ----------------------------------------------
+
+@each_lab
+def test_mutants_change_the_solution_alone(lab):
+    """All lines but those that the cuts of its task replace stay."""
+    texts = mutants.solution(lab)
+    for mutant, task in mutants.mutants_of(lab).items():
+        kept = texts[mutant.file].splitlines()
+        for cut in labs.all_cuts(ROOT, lab):
+            if cut.task == task and cut.path == mutant.file:
+                start, end = cuts.span(cut, kept)
+                del kept[start:end]
+        changed = mutant.apply(texts[mutant.file])
+        assert set(kept) <= set(changed.splitlines()), mutant.identity
+
+
+@each_lab
+def test_each_explained_survivor_is_a_mutant(lab):
+    reasons = mutants.explained(lab)
+    known = {m.identity for m in mutants.mutants_of(lab)}
+    assert not set(reasons) - known, "survivors.txt: no such mutant"
+    assert all(reason.endswith(".") for reason in reasons.values())
+
+
+@pytest.mark.parametrize("lab", params(
+    *((x,) for x in LABS if x.number in MUTATED), samples=1))
+def test_mutants_of_the_solution_are_killed_or_explained(bench, lab):
+    bench.build({})
+    every = sorted(mutants.mutants_of(lab), key=lambda m: place(m, 1))
+    result = try_part(mutants.Tests(lab, bench.tree), every, EACH,
+                      reasons=mutants.explained(lab))
+    assert result.tried == EACH
+    assert not result.faults, "".join(result.faults)
