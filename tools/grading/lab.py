@@ -1,7 +1,7 @@
 """Writes the tree that a lab hands out: `make lab LAB=2 OUT=dir`.
 
     python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
-        [--git]
+        [--git] [--roster file.csv]
 
 The solutions of that lab are cut from the sources, except those of `tasks`.
 What other labs cut is an object, built beforehand, and what is for instructors
@@ -9,7 +9,8 @@ is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
 answers depend on the student; the hand-out's file .lab holds it and the number
 of the lab, so that `make grade` needs no LAB there, and what the files to hand
 in were, so that `make handin` knows which are edited. With --git it is a git
-repository, into which `make update` merges a newer hand-out.
+repository, into which `make update` merges a newer hand-out. With --roster there
+is a hand-out for each student, with their seed, in a folder of their name.
 """
 
 import argparse
@@ -20,7 +21,7 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-from tools.grading import labs, upstream
+from tools.grading import labs, roster, upstream
 from tools.grading.budget import Budget
 from tools.grading.labs import LabError
 from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
@@ -105,6 +106,13 @@ def version(root):
     return said if status == 0 else "unknown"
 
 
+def last_change(root):
+    """When the tree's last commit was made, or "": so that the same hand-out is
+    the same commit."""
+    status, said = upstream.Repository(root).run("log", "-1", "--format=%cI")
+    return said if status == 0 else ""
+
+
 def write_extras(root, lab, out, seed, solved, git=False):
     """Writes .lab and START-HERE.md."""
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
@@ -133,7 +141,7 @@ def write_extras(root, lab, out, seed, solved, git=False):
 def parse():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    for name in ("lab", "out", "seed", "tasks"):
+    for name in ("lab", "out", "seed", "tasks", "roster"):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="")
     parser.add_argument("--git", action="store_true")
     return parser.parse_args()
@@ -163,6 +171,22 @@ def empty_folder(text):
     return out
 
 
+def seeds_of(options):
+    """{folder below OUT: seed} of the hand-outs to make."""
+    if not options.roster:
+        try:
+            return {"": roster.seed_number(options.seed or "0")}
+        except LabError as e:
+            raise LabError(f"SEED: {e}") from e
+    if options.seed:
+        raise LabError("SEED is one for all, ROSTER has those of each student")
+    found = {s.name: s.seed for s in roster.read(options.roster)}
+    for name in found:
+        if "/" in name or name in (".", ".."):
+            raise LabError(f"ROSTER: {name} cannot be the name of a folder")
+    return found
+
+
 def main():
     options = parse()
     if (ROOT / labs.STAMP).exists():
@@ -172,21 +196,19 @@ def main():
         raise LabError("LAB is missing: make lab LAB=2 OUT=dir")
     lab = labs.load(ROOT, options.lab)
     solved = wanted_tasks(lab, options.tasks)
-    seed = options.seed or "0"
-    if not re.fullmatch(r"\d{1,9}", seed):
-        raise LabError(f"SEED: {seed:.20} is not a number of at most 9 digits")
+    seeds = seeds_of(options)
     names = labs.tracked(ROOT)
     labs.handed_out(ROOT, lab, solved)  # before anything is written
-    out = empty_folder(options.out)
-    hand_out(ROOT, lab, out, names, solved, int(seed))
-    write_extras(ROOT, lab, out, int(seed), solved, options.git)
-    if options.git:
-        status, date = upstream.Repository(ROOT).run("log", "-1",
-                                                     "--format=%cI")
-        upstream.begin(out, f"Lab {lab.number}: {lab.title}",
-                       "" if status else date)
-    print(f"{out}: lab {lab.number}, {lab.title}; begin with "
-          f"{os.path.join(out, 'START-HERE.md')}")
+    folder = empty_folder(options.out)
+    for name, seed in seeds.items():
+        out = folder / name
+        hand_out(ROOT, lab, out, names, solved, seed)
+        write_extras(ROOT, lab, out, seed, solved, options.git)
+        if options.git:
+            upstream.begin(out, f"Lab {lab.number}: {lab.title}",
+                           last_change(ROOT))
+        print(f"{out}: lab {lab.number}, {lab.title}; begin with "
+              f"{os.path.join(out, 'START-HERE.md')}")
 
 
 if __name__ == "__main__":

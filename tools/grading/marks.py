@@ -235,11 +235,11 @@ def sheet(student, students, numbers, results, late):
 
 def odd(results, failed, students, late):
     """What an instructor should look at: lines of text."""
-    seeds, seeded = roster.seeds(students), "seed" in students[0].row
+    seeds = roster.seeds(students)
     for (lab, name), result in sorted(results.items()):
         if name not in seeds:
             yield f"lab {lab}: {name} is not in the roster"
-        elif seeded and seeds[name] not in (None, result.seed):
+        elif seeds[name] not in (None, result.seed):
             yield (f"lab {lab}: {name} was graded with seed {result.seed}, and "
                    f"has {seeds[name]} in the roster")
         if lab in late.due and (lab, name) not in late.times:

@@ -3,13 +3,19 @@
     name,seed,group,section,email
     alice,17,g1,a,alice@example.edu
 
+    python3 -m tools.grading.roster roster.csv      # seeds for those without
+
 `name` is that of the student's submissions, and `seed` that of the hand-outs.
 Students with the same `group` may hand in one submission, named as the group or
 as one of them. Only `name` and `seed` are required; other columns are kept.
 """
 
+import argparse
 import csv
+import os
 import re
+import secrets
+import sys
 from dataclasses import dataclass
 
 from tools.grading.labs import LabError
@@ -18,7 +24,7 @@ from tools.grading.labs import LabError
 @dataclass
 class Student:
     name: str
-    seed: int
+    seed: int       # or None
     group: str      # or ""
     row: dict       # all columns
 
@@ -31,8 +37,8 @@ def seed_number(text):
 
 
 def read(path, required=("name", "seed")):
-    """The students of a roster, checked. Without a column of seeds they are
-    0."""
+    """The students of a roster, checked. Seeds may be missing if they are not
+    required."""
     students = {}
     with open(path, newline="", encoding="utf-8-sig") as f:
         rows = csv.DictReader(f, restval="")
@@ -50,7 +56,8 @@ def read(path, required=("name", "seed")):
                 raise LabError(f"{place}: " + (f"{name} is there twice" if name
                                                else "there is no name"))
             try:
-                seed = seed_number(row.get("seed", "0"))
+                seed = seed_number(row["seed"]) if row.get("seed") or \
+                    "seed" in required else None
             except LabError as e:
                 raise LabError(f"{place}: {e}") from e
             students[name] = Student(name, seed, row.get("group", ""), row)
@@ -69,3 +76,45 @@ def seeds(students):
             one = found.setdefault(student.group, student.seed)
             found[student.group] = student.seed if one == student.seed else None
     return {**found, **{s.name: s.seed for s in students}}
+
+
+# ---- seeds for all ---------------------------------------------------------
+
+def give_seeds(students):
+    """Gives a random seed to each student without one, the same to a group;
+    returns how many got one."""
+    groups = {s.group: s.seed for s in students
+              if s.group and s.seed is not None}
+    without = [s for s in students if s.seed is None]
+    for student in without:
+        student.seed = groups.get(student.group, secrets.randbelow(10 ** 9))
+        student.row["seed"] = str(student.seed)
+        if student.group:
+            groups[student.group] = student.seed
+    return len(without)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("roster", metavar="FILE")
+    path = parser.parse_args().roster
+    students = read(path, required=("name",))
+    if not students:
+        raise LabError(f"{path}: there is no student")
+    count = give_seeds(students)
+    if count:
+        with open(path + ".new", "w", newline="", encoding="utf-8") as f:
+            out = csv.DictWriter(f, students[0].row)
+            out.writeheader()
+            out.writerows(student.row for student in students)
+        os.replace(path + ".new", path)
+    print(f"{path}: {count} of {len(students)} seeds are new")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except (LabError, OSError) as e:
+        print(f"roster: {e}", file=sys.stderr)
+        sys.exit(2)

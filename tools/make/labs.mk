@@ -13,8 +13,10 @@ export LAB OUT SEED TASKS ROSTER FROM
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
                                   ## GIT=1: a git repository
+                                  ## ROSTER=file.csv: for each student
 	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
-	    --seed "$$SEED" --tasks "$$TASKS" $(if $(call on,GIT),--git)
+	    --seed "$$SEED" --tasks "$$TASKS" --roster "$$ROSTER" \
+	    $(if $(call on,GIT),--git)
 
 update:                           ## in a hand-out that is a git repository:
                                   ## merges a newer one, FROM=dir-or-url

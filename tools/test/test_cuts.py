@@ -520,6 +520,23 @@ def test_pages_lack_what_a_lab_asks(tree, tmp_path):
         assert (out / "docs/page.md").read_text("utf-8") == page.format(text)
 
 
+def test_a_hand_out_for_each_student(tree, tmp_path):
+    roster = tmp_path / "roster.csv"
+    roster.write_text("name,seed\nalice,3\nbob,44\n", "utf-8")
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--roster",
+               roster)
+    assert done.returncode == 0, done.stderr
+    for name, seed in ("alice", 3), ("bob", 44):
+        out = tmp_path / "out" / name
+        assert f"\nseed = {seed}\n" in (out / ".lab").read_text("utf-8")
+        assert (out / "mm/x.c").read_text("utf-8") == ALL_CUT
+    roster.write_text("name,seed\n../eve,3\n", "utf-8")
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "more", "--roster",
+               roster)
+    assert done.returncode == 2 and "cannot be the name of a fo" in done.stderr
+    assert not (tmp_path / "more").exists()
+
+
 def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
     lab(tree, "--lab", "3", "--out", tree / "first")
     lab(tree, "--lab", "2", "--out", tmp_path / "out")
@@ -575,7 +592,10 @@ def test_marks_and_line_ends_of_other_editors(tree, tmp_path, name, change):
     (["--lab", "2", "--out", "mm"], "mm is not empty"),
     (["--lab", "2", "--out", "README.md"], "README.md: File exists"),
     (["--lab", "2", "--out", "new", "--tasks", "2.1,2.8"], "no task 2.8"),
-    (["--lab", "2", "--out", "new", "--seed", "-1"], "SEED: -1 is not"),
+    (["--lab", "2", "--out", "new", "--seed", "-1"], "SEED: -1 is no seed"),
+    (["--lab", "2", "--out", "new", "--roster", "no.csv"], "no.csv"),
+    (["--lab", "2", "--out", "new", "--roster", "x", "--seed", "1"],
+     "SEED is one for all"),
 ])
 def test_refusals_are_one_line(tree, options, why):
     done = lab(tree, *options)

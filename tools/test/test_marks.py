@@ -209,3 +209,21 @@ def test_the_seed_of_a_group(tmp_path):
     with pytest.raises(LabError, match="must name the columns name and seed"):
         path.write_text("name,group\na,g\n", "utf-8")
         roster.read(path)
+
+
+def test_seeds_for_those_without(tmp_path):
+    """Those that are there stay, a group has one, no two others are equal."""
+    path = tmp_path / "roster.csv"
+    path.write_text("name,seed,group,note\na,5,,x\nb,,g,\nc,,g,\nd,7,h,\n"
+                    "e,,h,\n" + "".join(f"s{n},,,\n" for n in range(50)),
+                    "utf-8")
+    for new in 53, 0:
+        done = subprocess.run(
+            [sys.executable, "-m", "tools.grading.roster", path], cwd=ROOT,
+            encoding="utf-8", check=False, capture_output=True)
+        assert done.stdout == f"{path}: {new} of 55 seeds are new\n"
+        seeds = {s.name: s.seed for s in roster.read(path)}
+    assert seeds["a"] == 5 and seeds["d"] == seeds["e"] == 7
+    assert seeds["b"] == seeds["c"]
+    assert len(set(seeds.values())) == 53
+    assert roster.read(path)[0].row["note"] == "x"
