@@ -9,8 +9,8 @@ is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
 answers depend on the student; the hand-out's file .lab holds it and the number
 of the lab, so that `make grade` needs no LAB there, and what the files to hand
 in were, so that `make handin` knows which are edited. With --git it is a git
-repository, into which `make update` merges a newer hand-out. With --roster there
-is a hand-out for each student, with their seed, in a folder of their name.
+repository, into which `make update` merges a newer hand-out. With --roster each
+student has a hand-out with their seed, in a folder of their name.
 """
 
 import argparse
