@@ -171,6 +171,7 @@ static void use(unsigned i)
 
 LAB_TEST(6, constructed, LAB_UP)
 {
+    struct pipe_stat stat[3];
     char c = 0;
 
     KT_REQUIRE(make(0, 3) == 0);
@@ -181,6 +182,12 @@ LAB_TEST(6, constructed, LAB_UP)
     close_all();
     verify("used, closed with bytes in them");
     KT_REQUIRE(make(0, 3) == 0);
+    KT_REQUIRE(pipe_stats(NULL, stat, 3) == 3);
+    for (unsigned i = 0; i < 3; i++)
+        if (stat[i].stat_total != 0)
+            KT_FAIL("%llu bytes went through a pipe that is new: they are of "
+                    "its last use",
+                    (unsigned long long)stat[i].stat_total);
     for (unsigned i = 0; i < 3; i++) { /* nothing of the last use is visible */
         KT_EQ(file_write(out[i].write_end, "x", 1), 1);
         KT_EQ(file_read(out[i].read_end, &c, 1), 1);
