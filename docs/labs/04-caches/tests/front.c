@@ -345,8 +345,18 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
     KT_EQ(cp->cache_slabs, 1);
     KT_EQ(cp->cache_slab_creates, 1);
     KT_EQ(cp->cache_free_slabs, 1);
-    KT_REQUIRE(list_slabs(cp, slab, 2) == 1);
-    lab4_pages_back(slab, 1);
+    lab4_pages.limit = 2;
+    cp->cache_holds = 1; /* another task holds the cache, and moves pages */
+    kmem_transfers = 1;
+    KT_TRUE(kmem_cache_grow(cp));
+    if (cp->cache_holds != 1 || kmem_transfers != 1)
+        KT_FAIL("another task held the cache and was moving pages; after "
+                "kmem_cache_grow cache_holds is %u and kmem_transfers %u, "
+                "want 1 and 1",
+                (unsigned)cp->cache_holds, (unsigned)kmem_transfers);
+    cp->cache_holds = kmem_transfers = 0;
+    KT_REQUIRE(list_slabs(cp, slab, 2) == 2);
+    lab4_pages_back(slab, 2);
 }
 
 LAB_TEST(4, grow_and_take, LAB_PAGES)
@@ -363,6 +373,12 @@ LAB_TEST(4, grow_and_take, LAB_PAGES)
         LAB4_UNLOCKED("an allocation that had to grow");
         KT_REQUIRE(obj != NULL);
         KT_EQ(cp->cache_slabs, i / PER + 1);
+        if (obj != object(kmem_slab_of(obj), i % PER)) {
+            KT_FAIL("an allocation that had to grow gave 0x%llx, want 0x%llx, "
+                    "the first free buffer of its slab",
+                    KT_PTR(obj), KT_PTR(object(kmem_slab_of(obj), i % PER)));
+            return;
+        }
         memset(obj, 0x5a, SIZE);
     }
     KT_TRUE(kmem_cache_alloc(cp, KM_NOSLEEP) == NULL);

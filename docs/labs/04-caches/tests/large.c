@@ -41,7 +41,8 @@ static void no_pages_back(void *base, size_t pages, void *arg)
     (void)arg;
 }
 
-/* `flag`, one of section 6, selects the slow path of the front end. */
+/* `flag`, one of section 6, selects the slow path of the front end. A free
+ * buffer's link is its first word, so that what was there is lost. */
 static void pool_make(struct pool *pool, const char *name, size_t size,
                       uint32_t flag)
 {
@@ -52,6 +53,7 @@ static void pool_make(struct pool *pool, const char *name, size_t size,
 
     kmem_cache_setup(cp, name, size, 0, NULL, NULL, &none);
     cp->cache_flags = flag;
+    cp->cache_bufctl = 0;
     *sp = (struct kmem_slab){
         .slab_cache = cp, .slab_base = pool->page, .slab_chunks = PER + 1};
     for (size_t i = PER + 1; i-- > 0;) {
@@ -333,11 +335,13 @@ LAB_TEST(4, hash_want, LAB_PAGES)
         check_step(steps[i].size, steps[i].first, steps[i].becomes);
     }
     check_step(64, 0, 64);
+    check_step(128, 0, 128); /* 64 is not less than half */
     check_step(64, 1000, 1024);
     check_step(4096, 0, 64);
 }
 
-/* A table of `pages` pages with the first `n` bufctls in it. */
+/* A table of `pages` pages with the first `n` bufctls in it, two in each bucket
+ * that is used. */
 static struct kmem_cache *filled(size_t pages, size_t n)
 {
     struct kmem_cache *cp = lab4_cache(SIZE, 8);
@@ -352,7 +356,10 @@ static struct kmem_cache *filled(size_t pages, size_t n)
     cp->cache_hash_shift = 10;
     cp->cache_slabs = n / PER;
     for (size_t i = 0; i < n; i++) {
-        bufctl[i].bufctl_addr = (void *)(0xd0000000u + SIZE * i);
+        size_t far = (cp->cache_hash_mask + 1) << 10;
+
+        bufctl[i].bufctl_addr =
+            (void *)(0xd0000000u + SIZE * (i / 2) + i % 2 * far);
         kmem_hash_enter(cp, &bufctl[i]);
     }
     return cp;
