@@ -350,11 +350,31 @@ static bool expect_sorted(void)
     return true;
 }
 
+/* A slab of a single buffer is full or free: its free moves it to the front,
+ * and then to the tail. */
+static void give_single_buffers(void)
+{
+    static struct kmem_bufctl single[2];
+
+    heap_list_make("33");
+    for (size_t i = 0; i < ARRAY_SIZE(single); i++)
+        heap_slab[i].slab_refcnt = heap_slab[i].slab_chunks = 1;
+    give_locked(&single[0], &heap_slab[0]);
+    heap_expect_list("BA");
+    give_locked(&single[1], &heap_slab[1]);
+    heap_expect_list("AB");
+    if (ktest_failures() != 0)
+        KT_FAIL("those were slabs of a single buffer, A freed first");
+}
+
 LAB_TEST(3, lists, LAB_EARLY)
 {
     static struct kmem_bufctl *bcp[HELD];
     static struct kmem_slab *of[HELD];
 
+    give_single_buffers();
+    if (ktest_failures() != 0)
+        return;
     heap_list_make("00000000");
     for (size_t i = 0; i < 20000; i++) {
         size_t k = random_number() % HELD;
