@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from conftest import ROOT, long
-from tools.grading import grading, labs
+from tools.grading import labs, questions
 
 pytestmark = pytest.mark.plain
 
@@ -43,7 +43,7 @@ def test_the_key_of_a_roster(tmp_path):
     texts = done.stdout.split("# lab 4, Caches: ")
     assert [text.splitlines()[:3] for text in texts] == [
         [], ["seed 3", "# ann", "# cid"], ["seed 5", "# bob", ""]]
-    check = grading.load_checker(
+    check = questions.load_checker(
         ROOT / labs.load(ROOT, 4).answers[1])["check"]
     for seed, text in zip((3, 5), texts[1:]):
         answers = labs.tomllib.loads("# " + text)
