@@ -150,6 +150,13 @@ def test_guards(grade):
         "tools/workshop/labs/lab0_runner.c"}
 
 
+def test_a_lock_that_is_not_released(grade):
+    run = grade("0.stays_locked")
+    assert run.found == (1, 0), run.explain()
+    assert "interrupts were disabled" in \
+        run.named["expectation"][0]["text"]
+
+
 def test_missing(grade):
     run = grade("0.is_missing")
     assert run.found is None

@@ -123,6 +123,11 @@ LAB_TEST(0, writes_unlocked, LAB_UP)
     write_all();
 }
 
+LAB_TEST(0, stays_locked, LAB_UP)
+{
+    irq_disable();
+}
+
 /* ---- bad ends ----------------------------------------------------------- */
 
 LAB_TEST(0, hangs, LAB_UP)

@@ -23,6 +23,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/x86/panic.h"
 #include "tools/workshop/ktest/leak.h"
 #include "kernel/shell/shell.h"
@@ -118,6 +119,17 @@ static void check_skipped(void)
     KT_FAIL("the test was skipped: %s", ktest_skipped());
 }
 
+/* After a lock that was not released, interrupts stay disabled. So they may
+ * after one that was released and not taken, and guards see no write then. */
+static void check_interrupts(void)
+{
+    if (read_eflags() & EFLAGS_IF)
+        return;
+    irq_enable();
+    KT_FAIL("interrupts were disabled at the end: a lock was not released, or "
+            "released and not taken");
+}
+
 static bool run(const struct lab_test *t)
 {
     leaks = 0;
@@ -132,6 +144,8 @@ static bool run(const struct lab_test *t)
     if (t->lab_panics != NULL)
         KT_FAIL("there was no panic with \"%s\"", t->lab_panics);
     check_skipped();
+    if (has_heap(t))
+        check_interrupts();
     print_leaks(t);
     kprintf("%s %s", t->lab_name, ktest_failures() == 0 ? "passes" : "fails");
     kprintf(leaks == 0 ? "\n" : ", and leaks\n");
