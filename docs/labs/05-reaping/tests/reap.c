@@ -139,6 +139,7 @@ LAB_TEST(5, pop, LAB_BARE)
     uint64_t destroys = cp->cache_slab_destroys;
 
     cp->cache_ws_limit = 3;
+    cp->cache_ws_min = 2;
     lab_guard("cache_slabs", &cp->cache_slabs, lab_spin_held);
     lab_guard("cache_free_slabs", &cp->cache_free_slabs, lab_spin_held);
     for (size_t left = SLABS - 2; left > 0; left--) {
@@ -148,6 +149,8 @@ LAB_TEST(5, pop, LAB_BARE)
     }
     KT_EQ(cp->cache_slab_destroys - destroys, SLABS - 2);
     KT_EQ(cp->cache_ws_limit, 0); /* used up, and never below 0 */
+    KT_EQ(cp->cache_ws_min, 0);
+    KT_EQ(cp->cache_dtors, 0); /* it has no destructor */
     if (kmem_slab_pop(cp, KMEM_REAP_ALL) != NULL)
         KT_FAIL("there is no free slab any more, and kmem_slab_pop returned "
                 "one");
@@ -161,6 +164,24 @@ LAB_TEST(5, pop, LAB_BARE)
     if (kmem_slab_pop(cp, KMEM_REAP_ALL) != NULL)
         KT_FAIL("there is no slab any more, and kmem_slab_pop returned one");
     test_ws_end(cp);
+}
+
+/* In a debugging mode that constructs and destroys at each allocation and free,
+ * no destructor runs when a slab is destroyed. */
+static void destroy_debugged(struct kmem_cache *cp)
+{
+    uint64_t dtors;
+
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    KT_REQUIRE(kmem_debug_set(cp, KMF_POISON) == 0);
+    test_alloc(cp, 0, 2);
+    test_free(cp, 0, 2);
+    dtors = cp->cache_dtors;
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    if (cp->cache_dtors != dtors)
+        KT_FAIL("a slab of a cache in mode P was destroyed: cache_dtors counts "
+                "%llu calls of the destructor, and there were none",
+                (unsigned long long)(cp->cache_dtors - dtors));
 }
 
 /* A cache with free slabs only: the freelist pointer is at one. */
@@ -182,6 +203,7 @@ LAB_TEST(5, destruct, LAB_BARE)
                 "times",
                 per, test_dtors);
     KT_EQ(test_bad, 0);
+    KT_EQ(cp->cache_dtors, 3 * per);
     KT_EQ(r.reap_slabs, 3);
     KT_EQ(r.reap_pages, 3);
     KT_EQ(r.reap_objects, 3 * per);
@@ -190,6 +212,7 @@ LAB_TEST(5, destruct, LAB_BARE)
     test_alloc(cp, 0, per + 1); /* a new slab, constructed again */
     KT_EQ(test_ctors, 5 * per);
     test_free(cp, 0, per + 1);
+    destroy_debugged(cp);
     test_destroy(cp);
 }
 
@@ -375,6 +398,7 @@ LAB_TEST(5, first, LAB_UP)
 
     probe = kmem_cache_find("inode"); /* any cache */
     test_flood();
+    KT_TRUE(ask(NULL, 0) == NULL);
     reaped = probe->cache_reaps;
     KT_TRUE(ask(fake_reclaim, 0) == NULL);
     KT_EQ(fake.calls, 1);
@@ -401,6 +425,43 @@ static size_t free_a_slab(size_t most)
     return PER;
 }
 
+/* A destructor that needs a page. */
+static void need_a_page(void *obj, size_t size)
+{
+    struct page *p = buddy_alloc(0);
+
+    (void)obj;
+    (void)size;
+    if (p != NULL)
+        buddy_free(p, 0);
+}
+
+/* A reap runs when a page is needed: pressure could not release one, whatever
+ * was dropped. */
+static void drop_in_vain(void)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("t_needs", 500, 0, NULL, need_a_page);
+    kmem_reclaim_t *before;
+
+    KT_REQUIRE(cp != NULL);
+    probe = cp;
+    test_alloc(cp, 0, PER);
+    test_flood();
+    test_free(cp, 0, PER);
+    before = kmem_set_reclaim(fake_reclaim);
+    fake.calls = 0;
+    fake.gives = 3;
+    kmem_reap(KMEM_REAP_ALL);
+    kmem_set_reclaim(before);
+    if (fake.calls != 0)
+        KT_FAIL("a destructor, called by a reap, needed a page: fn was called "
+                "%u times, and no object that it drops can become a page now",
+                fake.calls);
+    test_flood_end();
+    test_destroy(cp);
+}
+
 LAB_TEST(5, enough, LAB_UP)
 {
     struct page *p;
@@ -418,6 +479,7 @@ LAB_TEST(5, enough, LAB_UP)
     test_flood_end();
     test_free(probe, MIN(fake.calls, SLABS) * PER, SLABS * PER);
     test_ws_end(probe);
+    drop_in_vain();
 }
 
 /* All memory is allocated except one cache's free slabs; another cache needs a
