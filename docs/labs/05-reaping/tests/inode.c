@@ -147,6 +147,7 @@ static void use_three(void)
 {
     struct inode *a = get(2), *b = get(3), *c = get(4);
 
+    FS_VERIFY(); /* in use, they are on no list */
     inode_put(b);
     inode_put(a);
     inode_put(c);
