@@ -22,7 +22,6 @@ from hashlib import sha256
 from pathlib import Path
 
 from tools.grading import labs, roster, upstream
-from tools.grading.budget import Budget
 from tools.grading.labs import LabError
 from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
 
@@ -93,7 +92,7 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
         else:
             target.write_text(text, encoding="utf-8")
             shutil.copymode(source, target)
-    for name, data in prebuilt(root, lab, Budget()).items():
+    for name, data in prebuilt(root, lab).items():
         target = Path(out) / name
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(data)

@@ -167,8 +167,13 @@ def test_a_budget_is_for_one_submission(spent):
     spent["used"] += 9.5
     with pytest.raises(budget.Spent, match="all 100 s of processor time"):
         mine.next()
+    with mine.paused():
+        spent["used"] += 50
+    spent["used"] -= 9.5
+    assert mine.next() == 10
     mine.begin()
     assert mine.next() == 20
+    assert budget.Budget(each=300).next() == 300
     spent["clock"] += 100 * budget.SLOWEST + 1
     with pytest.raises(budget.Spent, match="more than 1000 s"):
         mine.next()

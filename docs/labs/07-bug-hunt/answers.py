@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tools.grading import labs, workshop
+from tools.grading.budget import Budget
 from tools.run import gdb
 from tools.grading.grading import GradeError
 
@@ -39,7 +40,7 @@ def hunted(machine):
     """The kernel as it was handed out: nobody else builds there meanwhile."""
     lab = labs.read(ROOT, HERE.relative_to(ROOT))
     shop = workshop.Workshop(ROOT, ROOT / "build/grade/hunted",
-                             machine.budget)
+                             Budget())
     with shop.alone():
         shop.put(workshop.as_handed_out(ROOT, lab, lab.files), lab,
                  machine.seed)
@@ -97,7 +98,8 @@ known = {}  # (seed, service): what truth() said
 def truths(machine, services):
     unknown = [s for s in services if (machine.seed, s) not in known]
     if unknown:
-        with hunted(machine) as kernel, ThreadPoolExecutor(2) as pool:
+        with machine.budget.paused(), hunted(machine) as kernel, \
+                ThreadPoolExecutor(2) as pool:
             for service, said in zip(unknown, pool.map(
                     lambda s: truth(kernel, s), unknown)):
                 known[machine.seed, service] = said
