@@ -21,8 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools.grading import archive, grading, labs, questions, report, roster
-from tools.grading import screen
-from tools.grading import workshop
+from tools.grading import screen, workshop
 from tools.grading.archive import ArchiveError
 from tools.grading.budget import EACH, WHOLE, Budget
 from tools.grading.grading import GradeError
@@ -273,10 +272,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (GradeError, LabError, Skipped, OSError) as e:
-        print(f"grade: {e}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    labs.command("grade", main, GradeError, Skipped)

@@ -98,8 +98,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (LabError, OSError) as e:
-        print(f"handin: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("handin", main)

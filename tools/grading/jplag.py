@@ -15,7 +15,6 @@ from pathlib import Path
 from tools.grading import archive, grade, labs, workshop
 from tools.grading.archive import ArchiveError
 from tools.grading.lab import empty_folder
-from tools.grading.labs import LabError
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -65,8 +64,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (LabError, OSError) as e:
-        print(f"jplag: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("jplag", main)

@@ -8,7 +8,6 @@ have it. The answers come from the lab's solve(), with the solution's kernel.
 """
 
 import argparse
-import sys
 
 from tools.grading import grade, grading, labs, questions, roster
 from tools.grading.budget import EACH, WHOLE
@@ -68,7 +67,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (grade.Skipped, grading.GradeError, labs.LabError, OSError) as e:
-        sys.exit(f"key: {e}")
+    labs.command("key", main, grading.GradeError)

@@ -17,7 +17,6 @@ import argparse
 import os
 import re
 import shutil
-import sys
 from hashlib import sha256
 from pathlib import Path
 
@@ -211,8 +210,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (LabError, OSError) as e:
-        print(f"lab: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("lab", main)

@@ -12,6 +12,7 @@ docs/labs.md explains what each key is for.
 import os
 import re
 import subprocess
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -31,7 +32,19 @@ PRODUCTS = {".git", ".venv", "__pycache__", ".pytest_cache", "build"}
 
 
 class LabError(Exception):
-    """An error in a lab or in the tree."""
+    """An error in a lab, in the tree or in what the user wrote."""
+
+
+def command(name, main, *errors):
+    """Runs the main() of a command, whose result is the exit status. An error
+    is one line, and the status 2."""
+    try:
+        sys.exit(main())
+    except (LabError, OSError, *errors) as e:
+        print(f"{name}: {e}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 # ---- lab.toml --------------------------------------------------------------

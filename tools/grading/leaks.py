@@ -16,7 +16,6 @@ and the cuts are never handed out. Exit status 1 if something was found.
 import argparse
 import functools
 import re
-import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -189,8 +188,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except LabError as e:
-        print(f"leaks: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("leaks", main)

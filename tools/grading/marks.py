@@ -18,7 +18,6 @@ import csv
 import datetime
 import json
 import math
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -347,8 +346,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (LabError, OSError) as e:
-        print(f"marks: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("marks", main)

@@ -19,7 +19,6 @@ import argparse
 import concurrent.futures
 import io
 import os
-import sys
 
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
@@ -158,23 +157,20 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--function", help="only the mutants of this one")
     options = parser.parse_args()
-    try:
-        lab = labs.load(ROOT, options.lab)
-    except labs.LabError as e:
-        parser.error(str(e))
+    lab = labs.load(ROOT, options.lab)
     every = sorted((m for m in mutants_of(lab)
                     if options.function in (None, m.function)),
                    key=lambda m: mutants.place(m, options.seed))
     if not every:
-        parser.error("no mutant is in a solution's line of "
-                     f"{options.function or lab.folder}")
+        raise labs.LabError("no mutant is in a solution's line of "
+                            f"{options.function or lab.folder}")
     tests = Tests(lab, solved_tree(
         lab, BUILD / "labs" / f"mutants-{lab.folder.name}"))
     result = mutants.try_part(tests, every, options.sample or len(every),
                               mutants.show, explained(lab))
     print(f"{len(every)} mutants; seed {options.seed}: {result}")
-    sys.exit(result.faults != [])
+    return int(result.faults != [])
 
 
 if __name__ == "__main__":
-    main()
+    labs.command("lab-mutants", main)

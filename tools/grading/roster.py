@@ -15,9 +15,9 @@ import csv
 import os
 import re
 import secrets
-import sys
 from dataclasses import dataclass
 
+from tools.grading import labs
 from tools.grading.labs import LabError
 
 
@@ -113,8 +113,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        main()
-    except (LabError, OSError) as e:
-        print(f"roster: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("roster", main)

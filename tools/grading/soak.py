@@ -18,6 +18,7 @@ from pathlib import Path
 from tools.grading import grade as grader
 from tools.grading import labs, questions
 from tools.grading.budget import EACH, WHOLE
+from tools.grading.grading import GradeError
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ("results.json", "junit.xml", "report.txt")
@@ -55,10 +56,7 @@ def main():
     parser.add_argument("--lab", required=True)
     parser.add_argument("--times", type=int, default=10)
     options = parser.parse_args()
-    try:
-        lab = labs.load(ROOT, options.lab)
-    except labs.LabError as e:
-        sys.exit(f"soak: {e}")
+    lab = labs.load(ROOT, options.lab)
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "solution"
         solution(lab, tree)
@@ -74,8 +72,8 @@ def main():
     different = sum(run != runs[0] for run in runs)
     print(f"soak: {len(runs)} results, {different} of them different from the "
           "first")
-    sys.exit(bool(different or runs[0][0]))
+    return int(bool(different or runs[0][0]))
 
 
 if __name__ == "__main__":
-    main()
+    labs.command("soak", main, GradeError)

@@ -180,8 +180,4 @@ def main():
 
 
 if __name__ == "__main__":
-    try:
-        sys.exit(main())
-    except (LabError, OSError) as e:
-        print(f"update: {e}", file=sys.stderr)
-        sys.exit(2)
+    labs.command("update", main)

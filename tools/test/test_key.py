@@ -27,7 +27,7 @@ def key(*words):
     (["--lab", "4", "--seed", "1", "--roster", "r"], "has its own seeds")))
 def test_what_has_no_key(words, error):
     done = key(*words)
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(rf"key: .*{error}.*\n", done.stderr), done.stderr
 
 
