@@ -98,6 +98,7 @@ class Lab:
     reading: list
     files: list
     shift: int = 2
+    mine: str = ""
     spoilers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
@@ -126,7 +127,7 @@ KEYS = {
     "lab": {"number": (NUMBER, True), "title": (TEXT, True),
             "hours": (TEXT, True), "reading": (TEXTS, True),
             "files": (TEXTS, True), "shift": (NUMBER, False),
-            "spoilers": (TEXTS, False)},
+            "mine": (TEXT, False), "spoilers": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
@@ -255,6 +256,8 @@ def _check_files(root, lab, fail):
             fail(f"files: {name} is a header, which tests would include")
         if not (root / name).is_file() or (root / name).is_symlink():
             fail(f"files: {name} is not a file")
+    if lab.mine and not (root / lab.folder / lab.mine).is_file():
+        fail(f"mine: {lab.folder}/{lab.mine} is not a file")
     for name in lab.spoilers:
         if not (root / name).is_file() and not (root / STAMP).exists():
             fail(f"spoilers: {name} is not a file")

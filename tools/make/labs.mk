@@ -9,7 +9,7 @@ override ROSTER := $(value ROSTER)
 override FROM  := $(value FROM)
 export LAB OUT SEED TASKS ROSTER FROM
 
-.PHONY: lab update grade handin
+.PHONY: lab update mine grade handin
 lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
                                   ## GIT=1: a git repository
@@ -21,6 +21,10 @@ lab:                              ## a student's tree: LAB=2 OUT=dir
 update:                           ## in a hand-out that is a git repository:
                                   ## merges a newer one, FROM=dir-or-url
 	@$(PYTHON) -m tools.grading.upstream --from "$$FROM"
+
+mine:                             ## in a hand-out: what its seed makes your own
+	@$(PYTHON) -m tools.grading.mine $(if $(LAB),--lab "$$LAB") \
+	    $(if $(SEED),--seed "$$SEED")
 
 grade:                            ## points for a lab, here: LAB=2
 	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade

@@ -227,6 +227,19 @@ def test_answers_are_empty(lab):
         assert answers == {q.id: "" for q in lab.questions}
 
 
+@pytest.mark.parametrize("number, said", (
+    ("4", "Your objects have 264 bytes"),
+    ("5", "released:\n\n    make run CMD"),
+    ("2", "mine: lab 2 is the same for everybody"),
+    ("9", "mine: there is no lab 9")))
+def test_what_is_ones_own(number, said):
+    done = subprocess.run(
+        ["make", "--no-print-directory", "mine", f"LAB={number}", "SEED=10"],
+        cwd=ROOT, check=False, capture_output=True, encoding="utf-8")
+    assert (done.stdout or done.stderr).startswith(said)
+    assert (done.returncode == 0) == (done.stderr == "")
+
+
 # ---- what it earns ---------------------------------------------------------
 
 @each_proof
