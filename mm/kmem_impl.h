@@ -284,8 +284,9 @@ size_t kmem_hash_pages(size_t buckets);
 
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
-/* The largest size for which kmem_alloc takes its fast path: KMEM_MAXBUF, or 0
- * while a class is in a mode that needs the requested size: all but T. */
+/* Up to this size kmem_alloc calls the cache of the class at once: KMEM_MAXBUF,
+ * but 0 while a class is in a mode other than T, which has to know how many
+ * bytes were requested. So the fast path has one comparison for both. */
 extern size_t kmem_class_max;
 
 /* Allocations of more than the last class, oversize for short. */
