@@ -26,7 +26,11 @@ endif
 on = $(filter-out 0,$($(1)))
 
 DWARF ?= 1
-SMP   ?= $(if $(filter-out 1,$(CPUS)),1)
+
+# The hand-out of a lab on several processors is for this kind of kernel alone.
+LAB_CPUS := $(if $(wildcard .lab),$(shell sed -n 's/^cpus = //p' .lab))
+CPUS  := $(or $(CPUS),$(LAB_CPUS))
+SMP   ?= $(if $(LAB_CPUS)$(filter-out 1,$(CPUS)),1)
 
 # build, or a folder there that the settings name: build/smp-debug.
 space := $() $()
@@ -49,9 +53,11 @@ sources = $(foreach p,$(1),$(sort $(wildcard $(p)) \
             $(patsubst prebuilt/%.o,%.c,$(wildcard prebuilt/$(p:.c=.o)))))
 PREBUILT := $(if $(wildcard prebuilt),$(patsubst prebuilt/%,$(BUILD)/%,\
               $(shell find prebuilt -name '*.o')))
-ifneq ($(and $(PREBUILT),$(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)),)
+OTHER_KIND := $(call on,DEBUG)$(call on,SANITIZE)$(if \
+    $(LAB_CPUS),$(if $(call on,SMP),,plain),$(call on,SMP))
+ifneq ($(and $(PREBUILT),$(OTHER_KIND)),)
 $(error DEBUG, SANITIZE and SMP are not for a hand-out: the objects in \
-    prebuilt/ are those of a plain build)
+    prebuilt/ are those of one build)
 endif
 
 Q   := $(if $(call on,V),,@)

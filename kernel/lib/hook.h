@@ -18,6 +18,7 @@ enum hook_step {
     HOOK_FRAMES_TEST, /* the same moment, for tests: after all HOOK_FRAMES */
     HOOK_UP,          /* everything works; the shell comes next */
     HOOK_PROMPT,      /* boot is measured; commands come next */
+    HOOK_PROMPT_TEST, /* the same moment, for tests: after all HOOK_PROMPT */
     HOOK_TICK,        /* each step of the clock, in its interrupt */
     HOOK_STOP_CPUS,   /* a panic begins; other processors still run */
     HOOK_PANIC,   /* a panic begins, nothing is printed yet; arg: its text */

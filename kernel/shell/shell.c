@@ -333,6 +333,7 @@ void shell_run(void)
     debugcon_event("{\"event\":\"prompt\",\"instructions\":%llu}",
                    shell_boot_instructions());
     hooks_run(HOOK_PROMPT, NULL);
+    hooks_run(HOOK_PROMPT_TEST, NULL);
     run_option();
     for (;;) {
         char *line;

@@ -108,16 +108,21 @@ static inline struct cpu *cpu_self(void)
 /* Between these two interrupts are disabled, and the task stays on its
  * processor. They do not nest. They cost less than irq_save and irq_restore:
  * mm/kmem_mag.c has them in every allocation. */
-#define cpu_enter()                                                            \
-    __asm__ volatile("pushfl; cli; popl %%gs:%c0"                              \
-                     :                                                         \
-                     : CPU_OFFSET(cpu_eflags)                                  \
-                     : "memory")
-#define cpu_leave()                                                            \
-    __asm__ volatile("pushl %%gs:%c0; popfl"                                   \
-                     :                                                         \
-                     : CPU_OFFSET(cpu_eflags)                                  \
-                     : "memory", "cc")
+static inline void cpu_enter(void)
+{
+    __asm__ volatile("pushfl; cli; popl %%gs:%c0"
+                     :
+                     : CPU_OFFSET(cpu_eflags)
+                     : "memory");
+}
+
+static inline void cpu_leave(void)
+{
+    __asm__ volatile("pushl %%gs:%c0; popfl"
+                     :
+                     : CPU_OFFSET(cpu_eflags)
+                     : "memory", "cc");
+}
 
 /* Of the running processor. Interrupts must be disabled. */
 static inline unsigned cpu_number(void)

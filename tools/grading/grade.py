@@ -100,8 +100,10 @@ def grade_here(options):
     """Grades this tree, with its own build."""
     lab, seed, _, version = which(ROOT, ROOT, options)
     budget = Budget(options.patience, options.budget)
-    errors = workshop.make(ROOT, budget) or screen.errors(ROOT, lab, budget)
-    kernel = None if errors else ROOT / "build/slate-workshop.elf"
+    build, kind = workshop.kind(ROOT, lab)
+    errors = workshop.make(ROOT, budget, options=kind) or \
+        screen.errors(ROOT, lab, budget)
+    kernel = None if errors else build / "slate-workshop.elf"
     path = ROOT / lab.answers[0]
     sheet = path.read_bytes() if path.is_file() else b""
     return grading.Grade(

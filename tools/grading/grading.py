@@ -140,13 +140,14 @@ def limits(budget, most=math.inf):
     return {"seconds": budget.next(most), "file": WRITES, "memory": MEMORY}
 
 
-def _boot(kernel, test, shift, ram, within):
+def _boot(kernel, test, lab, ram, within):
     """The run of a test, with the file `ram` as its memory; or None after the
     host's time-out."""
     line = f"panic=exit grade={test.name} {test.append}".strip()
     try:
         result = qemu.run(kernel, append=line, memory=test.memory, budget=None,
-                          shift=shift, extra=MACHINE, limits=within, ram=ram,
+                          shift=lab.shift, limits=within, ram=ram,
+                          extra=[*MACHINE, "-smp", str(lab.cpus)],
                           timeout=SLOWEST * within["seconds"])
     except qemu.QemuError as e:
         if "still runs" in str(e):
@@ -213,14 +214,14 @@ def _verdict(kernel, test, result, memory):
     return _explain(result, *found)
 
 
-def run_test(kernel, test, shift, budget):
+def run_test(kernel, test, lab, budget):
     """Runs one test of a lab, with a stopped.Kernel; returns its Outcome."""
     try:
         within = limits(budget)
     except Spent as e:
         return Outcome(test, "no time", [str(e)])
     with tempfile.NamedTemporaryFile(prefix="slate-") as ram:
-        result = _boot(kernel.path, test, shift, ram.name, within)
+        result = _boot(kernel.path, test, lab, ram.name, within)
         if result is None:
             return Outcome(test, *STUCK)
         if result.full:  # the verdict may be missing
@@ -240,5 +241,4 @@ def run_tests(kernel, lab, budget):
     kernel = stopped.Kernel(kernel)
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         return list(pool.map(
-            lambda test: run_test(kernel, test, lab.shift, budget),
-            lab.tests))
+            lambda test: run_test(kernel, test, lab, budget), lab.tests))

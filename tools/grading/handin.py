@@ -37,7 +37,9 @@ def problems(lab, handed, before):
     if not any(is_edited(name, handed, before) for name in lab.files):
         found.append("no file is edited: all are as they were handed out")
     budget = Budget()
-    errors = workshop.make(ROOT, budget) or screen.errors(ROOT, lab, budget)
+    errors = workshop.make(ROOT, budget,
+                           options=workshop.kind(ROOT, lab)[1]) or \
+        screen.errors(ROOT, lab, budget)
     if errors:
         found += ["it does not build:",
                   *("    " + line for line in errors.splitlines())]

@@ -116,7 +116,7 @@ def write_extras(root, lab, out, seed, solved, git=False):
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
     (out / labs.STAMP).write_text(
         f"# Written by `make lab`; `make grade` reads it.\n"
-        f"lab = {lab.number}\nseed = {seed}\nsolved = [{tasks}]\n"
+        f"{lab.stamp}seed = {seed}\nsolved = [{tasks}]\n"
         f'version = "{version(root)}"\n'
         "\n[files]\n" + "".join(
             f'"{name}" = "{sha256((out / name).read_bytes()).hexdigest()}"\n'

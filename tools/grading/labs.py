@@ -98,6 +98,7 @@ class Lab:
     reading: list
     files: list
     shift: int = 2
+    cpus: int = 1
     mine: str = ""
     spoilers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
@@ -115,6 +116,13 @@ class Lab:
         return self.folder / "answers.toml", self.folder / "answers.py"
 
     @property
+    def stamp(self):
+        """What a hand-out's .lab says of the lab. The number of processors is
+        there if the kernel is one for several: the makefiles read it."""
+        return f"lab = {self.number}\n" + \
+            (f"cpus = {self.cpus}\n" if self.cpus > 1 else "")
+
+    @property
     def items(self):
         """Everything that earns points."""
         return self.tests + self.questions
@@ -127,6 +135,7 @@ KEYS = {
     "lab": {"number": (NUMBER, True), "title": (TEXT, True),
             "hours": (TEXT, True), "reading": (TEXTS, True),
             "files": (TEXTS, True), "shift": (NUMBER, False),
+            "cpus": (NUMBER, False),
             "mine": (TEXT, False), "spoilers": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
@@ -204,6 +213,8 @@ def _check(root, lab, path):
         fail(f"number = {lab.number}, but the folder is {lab.folder.name}")
     if lab.shift > 10:
         fail("shift must be at most 10")
+    if not 1 <= lab.cpus <= 8:
+        fail("cpus must be 1 to 8")
     _check_names(lab, fail)
     points = sum(item.points for item in lab.items)
     if points != 100:

@@ -29,8 +29,7 @@ from tools.test import mutants, mutate
 
 ROOT = mutants.ROOT
 BUILD = mutants.BUILD
-KERNEL = "build/slate-workshop.elf"
-PROGRAMS = "user/"      # in build/, above the objects of programs
+KERNEL = "slate-workshop.elf"
 
 
 # ---- which -----------------------------------------------------------------
@@ -80,7 +79,8 @@ def code(data):
 
 def solved_tree(lab, folder):
     """Makes the directory hold the lab's solution, built."""
-    shop = workshop.Workshop(ROOT, folder, Budget(), workshop.as_before(ROOT))
+    shop = workshop.Workshop(ROOT, folder, Budget(), workshop.as_before(
+        workshop.kind(ROOT, lab)[0]))
     shop.put({name: text.encode() for name, text in solution(lab).items()}, lab)
     errors = shop.build().errors
     if errors:
@@ -94,6 +94,7 @@ class Tests:
 
     def __init__(self, lab, tree):
         self.lab, self.tree = lab, tree
+        self.build, self.options = workshop.kind(tree, lab)
         self.tasks, self.budget = mutants_of(lab), Budget()
         failed = self.first_failure(lab.tests)
         if failed:
@@ -102,20 +103,20 @@ class Tests:
     def make(self, target):
         """True if make makes it."""
         return workshop.make(self.tree, self.budget, [target],
-                             workshop.as_before(self.tree)) is None
+                             [*self.options,
+                              *workshop.as_before(self.build)]) is None
 
     def object_of(self, file):
         """The object of a file: of the kernel or of a program."""
-        names = [f"build/{folder}{file.removesuffix('.c')}.o"
-                 for folder in ("", PROGRAMS)]
-        return next(n for n in names if (self.tree / n).exists())
+        return str(workshop.objects_of(self.build, file)[0]
+                   .relative_to(self.tree))
 
     def first_failure(self, tests):
         """A test that fails on the kernel as it is built now, or None."""
-        kernel = stopped.Kernel(self.tree / KERNEL)
+        kernel = stopped.Kernel(self.build / KERNEL)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             runs = {pool.submit(grading.run_test, kernel, test,
-                                self.lab.shift, self.budget): test
+                                self.lab, self.budget): test
                     for test in tests}
             for run in concurrent.futures.as_completed(runs):
                 if run.result().state != "pass":
@@ -129,7 +130,8 @@ class Tests:
         name = self.object_of(mutant.file)
         source, made = self.tree / mutant.file, self.tree / name
         text, before = source.read_text(encoding="utf-8"), made.read_bytes()
-        whole = "workshop" if name.startswith(f"build/{PROGRAMS}") else KERNEL
+        whole = "workshop" if (self.build / "user") in made.parents else \
+            str((self.build / KERNEL).relative_to(self.tree))
         try:
             source.write_text(mutant.apply(text), encoding="utf-8")
             if not self.make(name) or \

@@ -260,9 +260,10 @@ def errors(tree, lab, budget, **options):
     """What is wrong with the hand-in files in a tree that has been built, as a
     compiler would write it; "" if nothing is. `options` are those of
     workshop.make."""
+    build, options["options"] = workshop.kind(tree, lab)
     rules, found = Rules(tree, lab), []
     built = [(name, path) for name in sources(lab)
-             for path in workshop.objects_of(tree, name)]
+             for path in workshop.objects_of(build, name)]
     own = [name for name in lab.files if name.endswith((".c", ".h"))]
     for name in own:
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
@@ -282,11 +283,11 @@ def errors(tree, lab, budget, **options):
 
 # ---- allowed.toml ----------------------------------------------------------
 
-def defined_in(root, folder):
-    """What the sources of a folder define for others."""
+def defined_in(root, build, folder):
+    """What the sources of a folder define for others, by their objects."""
     names = set()
     for source in (Path(root) / folder).glob("*.c"):
-        for path in workshop.objects_of(root, source.relative_to(root)):
+        for path in workshop.objects_of(build, source.relative_to(root)):
             with open(path, "rb") as f:
                 names |= set(symbols(ELFFile(f))[1])
     return names
@@ -296,10 +297,11 @@ def computed(root, lab):
     """What the objects of a lab's solution use and define, as {key: [word]}; a
     file of mm/ may use all of mm/."""
     data = {key: set() for key in Rules.KEYS}
+    build = workshop.kind(root, lab)[0]
     if any(name.startswith("mm/") for name in sources(lab)):
-        data["uses"] = defined_in(root, "mm") - ALWAYS
+        data["uses"] = defined_in(root, build, "mm") - ALWAYS
     for name in sources(lab):
-        for path in workshop.objects_of(root, name):
+        for path in workshop.objects_of(build, name):
             with open(path, "rb") as f:
                 used, defined = symbols(ELFFile(f))
             data["uses"] |= used - ALWAYS

@@ -29,11 +29,12 @@ LARGEST = 256 * 1024
 # Limits of each process of a build: MiB of memory, KiB of a file.
 MEMORY, FILE = 2048, 64 * 1024
 
-# The products of `make kernel workshop`, in build/.
+# The products of `make kernel workshop`, in build/ or build/smp/.
 PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
-            "user", "flags", "helped.sources", "workshop_commands.c",
+            "user", "helped.sources", "workshop_commands.c",
             "workshop_commands.o", "slate.elf", "initrd.tar",
             "slate-workshop.elf", "initrd-workshop.tar")
+FLAGS = "flags"     # is copied last: then all are there
 
 
 def planted_seed(name, text, seed):
@@ -149,8 +150,9 @@ def _first_errors(text):
 
 def compiler(tree):
     """The compiler that has built a tree, or nothing."""
-    with contextlib.suppress(OSError, IndexError):
-        return [(Path(tree) / "build/flags").read_text("utf-8").split()[0]]
+    for build in Path(tree) / "build", Path(tree) / "build/smp":
+        with contextlib.suppress(OSError, IndexError):
+            return [(build / FLAGS).read_text("utf-8").split()[0]]
     return []
 
 
@@ -169,7 +171,7 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
         return f"error: {e}"
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
-                        "BUILD", "DEBUG", "SANITIZE", "V")}
+                        "BUILD", "CPUS", "DEBUG", "SANITIZE", "SMP", "V")}
     env.update(LC_ALL="C", GCC_COLORS="")
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
@@ -198,15 +200,23 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
     return _first_errors(text)
 
 
-def objects_of(tree, name):
+def kind(tree, lab):
+    """(folder of products, options of make) for the kind of kernel that a lab
+    needs: for one processor, or for several."""
+    build = Path(tree) / "build"
+    return (build, []) if lab.cpus == 1 else (build / "smp", ["SMP=1"])
+
+
+def objects_of(build, name):
     """The objects of a source: of the kernel, of programs, or of both."""
-    there = (Path(tree) / folder / name for folder in ("build", "build/user"))
+    there = (Path(build) / folder / name for folder in ("", "user"))
     return [p for p in (at.with_suffix(".o") for at in there) if p.exists()]
 
 
-def as_before(tree):
-    """Options with which make finds what it has built up to date."""
-    flags = Path(tree) / "build/flags"
+def as_before(build):
+    """Options with which make finds what is in the folder `build` up to
+    date."""
+    flags = Path(build) / FLAGS
     strict = flags.exists() and "-Werror" in flags.read_text("utf-8").split()
     return ["WERROR=1"] if strict else []
 
@@ -217,31 +227,29 @@ def prebuilt(root, lab):
     sources = sorted(labs.withheld(root, lab))
     if not sources:
         return {}
-    build = Path(root) / "build"
-    build.mkdir(exist_ok=True)
+    build, options = kind(root, lab)
+    build.mkdir(parents=True, exist_ok=True)
     with open(build / "prebuilt.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         errors = make(root, Budget(), ["objects"],
-                      [f"SOURCES={' '.join(sources)}", *as_before(root)])
+                      [f"SOURCES={' '.join(sources)}", *options,
+                       *as_before(build)])
         if errors:
             raise labs.LabError(f"{root} does not build:\n{errors}")
         return {str("prebuilt" / path.relative_to(build)): path.read_bytes()
-                for name in sources for path in objects_of(root, name)}
+                for name in sources for path in objects_of(build, name)}
 
 
-def copy_products(build, folder):
-    """Copies the products in `build`, with their times, so that make sees the
-    same files as up to date as in the tree itself."""
-    new = folder / "build.new"
-    shutil.rmtree(new, ignore_errors=True)
-    new.mkdir(parents=True)
-    for name in PRODUCTS:
+def copy_products(build, to):
+    """Copies the products in one folder to another, with their times, so that
+    make sees the same files as up to date as in the tree itself."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name in (*PRODUCTS, FLAGS):
         source = Path(build) / name
         if source.is_dir():
-            shutil.copytree(source, new / name)
+            shutil.copytree(source, to / name, dirs_exist_ok=True)
         elif source.exists():
-            shutil.copy2(source, new / name)
-    new.rename(folder / "build")  # all of it, or nothing
+            shutil.copy2(source, to / name)
 
 
 class Workshop:
@@ -252,6 +260,7 @@ class Workshop:
         self.budget, self.options, self.boxed = budget, options, boxed
         self.names = [n for n in labs.tracked(root) if self.is_needed(n)]
         self.prebuilt = {}  # those of each lab
+        self.kind = None    # of the lab that was put there last
 
     @staticmethod
     def is_needed(name):
@@ -273,13 +282,14 @@ class Workshop:
         """Makes the folder hold what a lab's hand-out has of the tree, with
         `files` ({name: bytes}) in the place of its own. So the kernel is the
         student's, byte for byte, where the files are."""
-        if not (self.folder / "build").exists():
-            self.begin()
+        self.kind = kind(self.folder, lab)
+        if not (self.kind[0] / FLAGS).exists():
+            self.begin(lab)
         if lab.number not in self.prebuilt:
             with self.budget.paused():
                 self.prebuilt[lab.number] = prebuilt(self.root, lab)
         files = {**self.prebuilt[lab.number], **files,
-                 labs.STAMP: f"lab = {lab.number}\n".encode()}
+                 labs.STAMP: lab.stamp.encode()}
         wanted = {*labs.in_hand_out(self.root, lab, self.names), *files}
         for name in self.there():
             if name not in wanted:
@@ -294,12 +304,13 @@ class Workshop:
                 data = planted_seed(name, data.decode(), seed).encode()
             self.write(name, data)
 
-    def begin(self):
-        """Copies the tree and its products, for the first use."""
+    def begin(self, lab):
+        """Copies the tree and the products of the lab's kind, for the first
+        use."""
         for name in self.names:
             (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(self.root / name, self.folder / name)
-        copy_products(self.root / "build", self.folder)
+        copy_products(kind(self.root, lab)[0], self.kind[0])
 
     def there(self):
         """The source files in the folder."""
@@ -321,10 +332,11 @@ class Workshop:
 
     def build(self):
         """Builds the files in the folder."""
-        kernel = self.folder / "build/slate-workshop.elf"
+        build, options = self.kind
+        kernel = build / "slate-workshop.elf"
         kernel.unlink(missing_ok=True)  # never one of another submission
-        errors = make(self.folder, self.budget, options=self.options,
-                      boxed=self.boxed)
+        errors = make(self.folder, self.budget,
+                      options=[*options, *self.options], boxed=self.boxed)
         if errors is None and kernel.exists():
             return Built(kernel)
         return Built(errors=errors or "the build made no kernel")

@@ -44,7 +44,7 @@ def copy_tree(folder):
                         ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "Makefile", folder)
     if BUILD == ROOT / "build" and BUILD.exists():
-        copies.copy_products(BUILD, folder)
+        copies.copy_products(BUILD, folder / "build")
 
 
 def tiers(test, test_all=(), soaks=(), samples=()):

@@ -257,7 +257,7 @@ def tree(passing):
         shutil.copytree(ROOT / name, tree / name,
                         ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy2(ROOT / "Makefile", tree)
-    workshop.copy_products(BUILD, tree)
+    workshop.copy_products(BUILD, tree / "build")
     (tree / ".venv").symlink_to(ROOT / ".venv")
     fill(tree, SOURCES)
     return tree

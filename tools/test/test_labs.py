@@ -85,7 +85,10 @@ class Bench:
         self.solved = labs.handed_out(ROOT, lab, tasks)
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
         handout.write_extras(ROOT, lab, self.tree, 0, tasks)
-        workshop.copy_products(BUILD, self.tree)
+        before = workshop.kind(ROOT, lab)[0]
+        self.products, options = workshop.kind(self.tree, lab)
+        self.options = [*options, *workshop.as_before(before)]
+        workshop.copy_products(before, self.products)
         self.checker = questions.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
         self.solution = self.build({})
@@ -102,10 +105,9 @@ class Bench:
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
-        errors = workshop.make(self.tree, Budget(),
-                               options=workshop.as_before(ROOT)) or \
+        errors = workshop.make(self.tree, Budget(), options=self.options) or \
             screen.errors(self.tree, self.lab, Budget())
-        kernel = None if errors else self.tree / "build/slate-workshop.elf"
+        kernel = None if errors else self.products / "slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
 
     def handed_in(self):
@@ -118,7 +120,7 @@ class Bench:
         folder = self.tree / "build/solution"
         folder.mkdir(exist_ok=True)
         for name in ("slate-workshop.elf", "initrd-workshop.tar"):
-            shutil.copy(self.tree / "build" / name, folder)
+            shutil.copy(self.products / name, folder)
         return questions.Machine(self.tree, folder / "slate-workshop.elf")
 
     def grade(self, kernel, answers):
@@ -151,11 +153,13 @@ def benches():
 
 
 @pytest.fixture
-def bench(lab, kernel, benches, passing):
+def bench(lab, kernel, benches, passing, request):
     """Made once for a lab, in any order of its tests; `kernel` names the make
     target if nothing is built."""
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
+    if lab.cpus > 1:
+        request.getfixturevalue("smp")
     if lab.number not in benches:
         benches[lab.number] = Bench(lab)
         passing.append(benches[lab.number].tree)
@@ -231,7 +235,7 @@ def test_answers_are_empty(lab):
     ("4", "Your objects have 264 bytes"),
     ("5", "released:\n\n    make run CMD"),
     ("2", "mine: lab 2 is the same for everybody"),
-    ("9", "mine: there is no lab 9")))
+    ("12", "mine: there is no lab 12")))
 def test_what_is_ones_own(number, said):
     done = subprocess.run(
         ["make", "--no-print-directory", "mine", f"LAB={number}", "SEED=10"],
@@ -259,8 +263,7 @@ def test_solution_earns_everything(bench):
 @pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
-    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(),
-                             workshop.as_before(ROOT))
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), bench.options)
     mine = bench.build({})
     shop.put(bench.handed_in(), lab)
     built = shop.build()
@@ -270,8 +273,7 @@ def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
 
 @each_seeded
 def test_so_it_does_for_every_seed(bench, lab, tmp_path):
-    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(),
-                             workshop.as_before(ROOT))
+    shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), bench.options)
     header = bench.tree / workshop.SEED_FILE
     text = header.read_text(encoding="utf-8")
     kernels = set()

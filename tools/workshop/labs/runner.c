@@ -280,4 +280,4 @@ static void all_up(const void *arg)
         run_selected();
 }
 
-HOOK(HOOK_UP, all_up);
+HOOK(HOOK_PROMPT_TEST, all_up);
