@@ -80,14 +80,15 @@ static uint32_t refill(struct kmem_cache *cp, struct kmem_magazine *m)
 }
 
 /* An address that is no object of a large cache is found only here. */
-static void drain(struct kmem_cache *cp, struct kmem_magazine *m, uint32_t n)
+static void drain(struct kmem_cache *cp, struct kmem_magazine *m,
+                  uint32_t rounds)
 {
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < rounds; i++)
         if (!kmem_give(cp, m->mag_round[i]))
             mm_panic("kmem_cache_free: %p was freed, but is not an allocated "
                      "buffer of cache %s",
                      m->mag_round[i], cp->cache_name);
-    cp->cache_drained += n;
+    cp->cache_drained += rounds;
 }
 
 /* ---- the magazines of a processor --------------------------------------- */

@@ -62,12 +62,17 @@ def load_checker(path):
     """The names that an answers.py defines."""
     names = {"__name__": "answers", "__file__": str(path)}
     code = compile(Path(path).read_text("utf-8-sig"), str(path), "exec")
-    folder = str(Path(path).parent)
+    folder, before = str(Path(path).parent), set(sys.modules)
     sys.path.insert(0, folder)
     try:
         exec(code, names)  # pylint: disable=exec-used
     finally:
         sys.path.remove(folder)
+        # Another lab may have a module of the same name.
+        for name in set(sys.modules) - before:
+            if str(getattr(sys.modules[name], "__file__", "")).startswith(
+                    folder):
+                del sys.modules[name]
     return names
 
 

@@ -9,6 +9,7 @@ SMP_SRC  := boot/ap.asm kernel/cpus.c tools/workshop/bugs/cmd_cpufault.c \
     $(addprefix kernel/tests/,test_ipi.c test_parallel.c) \
     mm/kmem_mag.c kernel/shell/cmd_kmem_mag.c \
     tools/workshop/bench/cmd_scale.c \
+    $(addprefix docs/labs/09-processors/,services/% tests/%) \
     $(addprefix kernel/x86/,apic.c ipi.c mp.c spinlock.c)
 
 CFLAGS := -std=gnu17 -O2 $(if $(call on,DWARF),-g) -m32 -march=i686 \

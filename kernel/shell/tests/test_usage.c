@@ -252,6 +252,8 @@ static const struct {
     {"help echo ", ""},
     {"history ", ""},
     {"history 5 ", ""},
+    {"hunt ", "@HUNT"},
+    {"hunt pop ", ""},
     {"inodes ", ""},
     {"inodes -", "-a -r"},
     {"inodes -a -", ""},
