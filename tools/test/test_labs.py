@@ -223,6 +223,15 @@ def test_pages(lab):
 
 
 @each_lab
+def test_pages_name_suites_that_hand_outs_have(lab):
+    there = {suite for name in labs.in_hand_out(ROOT, lab, labs.tracked(ROOT))
+             if name.endswith(".c") for suite in re.findall(
+                 r"(?m)^KTEST\((\w+),", (ROOT / name).read_text("utf-8"))}
+    page = (ROOT / lab.folder / "README.md").read_text("utf-8")
+    assert set(re.findall(r"`test (\w+)", page)) <= there
+
+
+@each_lab
 def test_answers_are_empty(lab):
     if lab.questions:
         sheet = ROOT / lab.answers[0]
