@@ -163,6 +163,14 @@ def test_what_authors_keep_is_no_hand_outs(tree):
         assert labs.FOR_AUTHORS.match(name)
 
 
+def test_a_hand_out_has_tests_that_labs_use():
+    for lab in labs.all_labs(ROOT):
+        names = labs.in_hand_out(ROOT, lab, labs.tracked(ROOT))
+        assert {n.rsplit("/", 1)[0] for n in names if "/tests/" in n} == {
+            f"{lab.folder}/tests", "kernel/fs/tests", "kernel/x86/tests",
+            "mm/debug/tests", "mm/tests", "user/tests", "user/tests/devtest"}
+
+
 def test_places_that_may_stay(tree):
     place = ("docs/page.md", "2.1")
     assert found(tree, SUM, may_stay={place: [2]}) == []
