@@ -76,7 +76,7 @@ def part_of(mutants, seed, part):
 
 
 def text_of(survivors):
-    """The text of one of these files; a hand-out of a lab has none."""
+    """The text of one of these files; without survivors there is none."""
     return survivors.read_text("utf-8") if survivors.exists() else ""
 
 

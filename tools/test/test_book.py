@@ -26,10 +26,6 @@ ABOUT = ("paper.md", "statements.md", "tree.md", "glossary.md", "adopting.md",
 TOLD = [c for c in CHAPTERS
         if c.path not in ABOUT and not c.path.startswith("labs/")]
 
-# A hand-out has no pages for instructors and no cuts.
-HAND_OUT = (ROOT / labs.STAMP).exists()
-in_the_tree = pytest.mark.skipif(HAND_OUT, reason="this is a hand-out")
-
 each = pytest.mark.parametrize("chapter", TOLD, ids=lambda c: c.path)
 
 
@@ -217,8 +213,7 @@ def instructors(shared_path):
                 instructors=True)
 
 
-@pytest.fixture(scope="module", params=["students"] if HAND_OUT
-                else ["students", "instructors"])
+@pytest.fixture(scope="module", params=["students", "instructors"])
 def site(request):
     return request.getfixturevalue(request.param)
 
@@ -331,7 +326,6 @@ def test_names_of_a_source_lead_to_their_definitions(site, path, name, kind,
 
 
 @long
-@in_the_tree
 def test_definitions_are_where_the_page_has_them(site):
     """In the files that labs cut, too."""
     places = {path: [] for path in labs.all_open(ROOT)}
@@ -430,7 +424,6 @@ def test_excerpts_do_not_cut_words(index):
 
 # ---- the editions ------------------------------------------------------------
 
-@in_the_tree
 def test_students_see_what_hand_outs_have():
     students, instructors = Edition(), Edition(instructors=True)
     for path in ("docs/slab.md", "docs/labs.md", "mm/buddy.c", "docs/none.md",
@@ -447,7 +440,6 @@ def test_students_see_what_hand_outs_have():
         assert not students.shows(path) and instructors.shows(path), path
 
 
-@in_the_tree
 def test_students_see_no_source_that_a_lab_cuts():
     cut = {c.path for lab in labs.all_labs(ROOT)
            for c in labs.all_cuts(ROOT, lab)}
@@ -480,7 +472,6 @@ def test_a_hand_out_has_no_instructors_edition(tmp_path):
 
 
 @long
-@in_the_tree
 def test_the_book_of_a_hand_out(shared_path):
     """All its sources are as they are; it has the pages of its own lab."""
     tree, folder = shared_path / "lab3", shared_path / "lab3-book"
@@ -599,13 +590,11 @@ def seen(site, secrets, split):
 
 
 @long
-@in_the_tree
 def test_students_see_no_solution(students):
     assert seen(students, solved(), code) == set(KNOWN)
 
 
 @long
-@in_the_tree
 def test_students_see_nothing_for_instructors(students):
     assert seen(students, noted(), search.words) == set()
     names = [str(p.relative_to(students.folder))
@@ -616,7 +605,6 @@ def test_students_see_nothing_for_instructors(students):
 
 
 @long
-@in_the_tree
 def test_instructors_see_all(instructors):
     """So what students do not see would be found."""
     secrets = list(solved())

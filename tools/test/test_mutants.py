@@ -147,7 +147,7 @@ def test_each_explained_mutant_of_locks_is_one():
     assert all(reason.endswith(".") for reason in reasons.values())
 
 
-def test_a_hand_out_explains_no_mutants(tmp_path):
+def test_a_lab_without_survivors_explains_none(tmp_path):
     assert mutants.explained(mutants.text_of(tmp_path / "survivors.txt")) == {}
 
 
