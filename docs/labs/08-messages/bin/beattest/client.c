@@ -94,10 +94,20 @@ static int receive_and_reply(void)
     return result;
 }
 
+/* Replies with the error that means: no driver. The client repeats the request,
+ * but by then the message contains the reply. */
+static int receive_and_refuse(void)
+{
+    reply_error = ENOENT;
+    return receive_and_reply();
+}
+
 #define PAUSE_MS   10u /* between two attempts (beat.c) */
 #define ATTEMPT_MS 300u
 
-/* Replies to each request as if there were no driver, for ATTEMPT_MS. */
+/* Replies to each request as if there were no driver, for ATTEMPT_MS. Without a
+ * pause a waiting client would take the processor that its driver's successor
+ * needs to start. */
 static int refuse_for_a_while(void)
 {
     uint32_t start = uptime_ms();
@@ -154,43 +164,13 @@ static pid_t driver(int (*fn)(void))
     return pid;
 }
 
-/* A driver replies with the error that means: no driver. The client repeats the
- * request, but by then the message contains the reply. */
-static bool asks_anew(void)
+/* The driver fails the client in some way while it waits, then a successor
+ * replies. */
+static bool survives(int (*failing)(void), int status)
 {
-    pid_t first, client;
-    bool good;
-
-    reply_error = ENOENT;
-    first = driver(receive_and_reply);
-    client = child(wait_for_beat);
-    good = ended(first) == DRIVER_ASKED;
-    reply_error = 0;
-    good = good && ended(child(receive_and_reply)) == DRIVER_ASKED;
-    if (!good)
-        kill(client, SIGKILL);
-    return ended(client) == CLIENT_RIGHT && good;
-}
-
-/* The client has waited for long when its driver dies. */
-static bool outlives_a_long_wait(void)
-{
-    pid_t first = driver(receive_and_die_late);
+    pid_t first = driver(failing);
     pid_t client = child(wait_for_beat);
-    bool good = ended(first) == DRIVER_ASKED &&
-                ended(child(receive_and_reply)) == DRIVER_ASKED;
-
-    if (!good)
-        kill(client, SIGKILL);
-    return ended(client) == CLIENT_RIGHT && good;
-}
-
-/* Without a pause a waiting client would take the processor that its driver's
- * successor needs to start. */
-static bool pauses(void)
-{
-    pid_t client = child(wait_for_beat);
-    bool good = ended(child(refuse_for_a_while)) == DRIVER_PAUSES &&
+    bool good = ended(first) == status &&
                 ended(child(receive_and_reply)) == DRIVER_ASKED;
 
     if (!good)
@@ -229,9 +209,11 @@ void beat_survive(void)
     check(result == CLIENT_RIGHT, "a successor gets the same request");
     result = asks_through(5);
     check(result == CLIENT_RIGHT, "and so do later successors");
-    check(asks_anew(), "the request is repeated, not the reply");
-    check(pauses(), "between two attempts the client pauses");
-    check(outlives_a_long_wait(),
+    check(survives(receive_and_refuse, DRIVER_ASKED),
+          "the request is repeated, not the reply");
+    check(survives(refuse_for_a_while, DRIVER_PAUSES),
+          "between two attempts the client pauses");
+    check(survives(receive_and_die_late, DRIVER_ASKED),
           "its patience begins when the driver has died");
     gives_up();
 }
