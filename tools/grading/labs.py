@@ -459,6 +459,11 @@ def check_cuts(root):
             handed_out(root, lab)
         except LabError as e:  # of this lab, or of one that it looks at
             problems += [] if str(e) in problems else [str(e)]
+    if not problems:  # each lab's fit the tree; do they fit each other?
+        try:
+            all_open(root)
+        except LabError as e:
+            problems.append(str(e))
     return count, problems
 
 

@@ -396,6 +396,17 @@ def test_check_cuts(tree):
     assert labs.check_cuts(tree) == (5, [])
 
 
+def test_cuts_of_two_labs_that_do_not_fit_each_other(tree):
+    folder = tree / "docs/labs/03-slab/cuts"
+    folder.mkdir()
+    (folder / "3.1.cut").write_text(
+        "@@ mm/x.c: join: both\n-    joined(p, k);\n-    joined(p, 1);\n"
+        "+    LAB_MISSING\n", "utf-8")
+    count, (problem,) = labs.check_cuts(tree)
+    assert count == 6
+    assert problem.startswith("docs/labs/03-slab/cuts/3.1.cut:1: ")
+
+
 def test_wrong_solutions_that_do_not_apply(tree):
     """The context differs, as after a change of the source."""
     patch = ("What: wrong.\nLoses: 2.split\n\n--- a/mm/x.c\n+++ b/mm/x.c\n"
