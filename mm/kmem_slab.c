@@ -180,6 +180,13 @@ static struct kmem_slab *slab_build(struct kmem_cache *cp, void *base,
 
 /* ---- creating and destroying a slab (3.2) ------------------------------- */
 
+static void construct_objects(struct kmem_cache *cp, struct kmem_slab *sp)
+{
+    if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
+        for (size_t i = 0; i < sp->slab_chunks; i++)
+            cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
+}
+
 /* A slab of constructed objects, on no list; NULL if there is no memory. No
  * lock held. */
 struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
@@ -199,9 +206,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
     }
     if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
         kmem_debug_slab(cp, sp);
-    if (cp->cache_ctor != NULL && !kmem_per_alloc(cp))
-        for (size_t i = 0; i < sp->slab_chunks; i++)
-            cp->cache_ctor(kmem_slab_chunk(sp, i), cp->cache_size);
+    construct_objects(cp, sp);
     mm_mark_slab(cp, sp);
     return sp;
 }

@@ -16,7 +16,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.grading import cuts, forms
+from tools.grading import cuts, forms, functions
 
 try:
     import tomllib
@@ -407,14 +407,35 @@ def withheld(root, lab):
             if not name.startswith((FOLDER, APPARATUS))}
 
 
-def _left_for_later(root, lab):
-    """The cuts of later labs in this one's files, of tasks without which the
-    kernel runs."""
-    later = [(other, cut) for other, cut in _foreign(root, lab)
-             if other.number > lab.number]
-    needed = {cut.task for _, cut in later if cut.missing}
-    return [cut for _, cut in later
-            if cut.path in lab.files and cut.task not in needed]
+def _later(root, lab):
+    """(cuts of later labs in this one's files, those of them without whose
+    tasks the kernel does not run)."""
+    later = [cut for other, cut in _foreign(root, lab)
+             if other.number > lab.number and cut.path in lab.files]
+    needed = {cut.task for cut in later if cut.missing}
+    return later, [cut for cut in later if cut.task in needed]
+
+
+def later_functions(root, lab):
+    """{path: names} of the functions in this lab's files that later labs ask
+    for and its kernel runs: its hand-out has objects of them."""
+    found = {}
+    for cut in _later(root, lab)[1]:
+        found.setdefault(cut.path, set()).add(cut.function)
+    return found
+
+
+def later_parts(root, lab):
+    """{path: source} of the objects with these functions."""
+    parts = {path: functions.part((Path(root) / path).read_text("utf-8"), names)
+             for path, names in later_functions(root, lab).items()}
+    for cut in all_cuts(root, lab):
+        if any(f.name == cut.function
+               for f in functions.functions(parts.get(cut.path, ""))):
+            raise LabError(f"{cut.source}:{cut.line}: {cut.path}: "
+                           f"{cut.function} would be in the object of what "
+                           "later labs ask for")
+    return parts
 
 
 def _cut(root, lab, several, texts=()):
@@ -433,12 +454,22 @@ def _cut(root, lab, several, texts=()):
         raise LabError(str(e)) from e
 
 
-def handed_out(root, lab, solved=()):
+def handed_out(root, lab, solved=(), texts=()):
     """{name: text} of the files that differ in the hand-out of a lab with the
-    tasks `solved` done."""
-    return _cut(root, lab, [
-        cut for cut in all_cuts(root, lab) + _left_for_later(root, lab)
-        if cut.task not in solved])
+    tasks `solved` done. `texts` are those that are not as in the tree."""
+    later, needed = _later(root, lab)
+    texts = {**dict(texts), **_cut(root, lab, [
+        cut for cut in all_cuts(root, lab) + later
+        if cut not in needed and cut.task not in solved], texts)}
+    for path, names in later_functions(root, lab).items():
+        text = texts.get(path) or (Path(root) / path).read_text("utf-8")
+        texts[path] = functions.rest(text, names)
+    return texts
+
+
+def solved(root, lab, texts=()):
+    """The same, with all tasks done."""
+    return handed_out(root, lab, {task.id for task in lab.tasks}, texts)
 
 
 def all_open(root):

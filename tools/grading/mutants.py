@@ -36,7 +36,7 @@ KERNEL = "slate-workshop.elf"
 
 def solution(lab):
     """{name: text} of the hand-in files with all tasks done."""
-    done = labs.handed_out(ROOT, lab, {task.id for task in lab.tasks})
+    done = labs.solved(ROOT, lab)
     return {name: done.get(name) or (ROOT / name).read_text("utf-8")
             for name in lab.files}
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
 
-from tools.grading import labs, workshop
+from tools.grading import functions, labs, workshop
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -295,7 +295,8 @@ def defined_in(root, build, folder):
 
 def computed(root, lab):
     """What the objects of a lab's solution use and define, as {key: [word]}; a
-    file of mm/ may use all of mm/."""
+    file of mm/ may use all of mm/. What a later lab asks for is not of this
+    one's."""
     data = {key: set() for key in Rules.KEYS}
     build = workshop.kind(root, lab)[0]
     if any(name.startswith("mm/") for name in sources(lab)):
@@ -310,6 +311,9 @@ def computed(root, lab):
                 path, disassembler(root)) - OF_LOCKS
         text = (Path(root) / name).read_text("utf-8")
         data["asm"] |= set(re.findall(r'__asm__ volatile\("([^"]*)"', text))
+    for name, later in labs.later_functions(root, lab).items():
+        text = (Path(root) / name).read_text("utf-8")
+        data["uses"] |= functions.shared(text, later)
     return {key: sorted(words) for key, words in data.items()}
 
 

@@ -223,21 +223,43 @@ def as_before(build):
 
 def prebuilt(root, lab):
     """{name: bytes} of the objects that a lab's hand-out has in the place of
-    sources, built in the tree `root`."""
-    sources = sorted(labs.withheld(root, lab))
-    if not sources:
-        return {}
+    sources, and of parts of its own, built in the tree `root`."""
     build, options = kind(root, lab)
+    options += as_before(build)
     build.mkdir(parents=True, exist_ok=True)
     with open(build / "prebuilt.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        errors = make(root, Budget(), ["objects"],
-                      [f"SOURCES={' '.join(sources)}", *options,
-                       *as_before(build)])
-        if errors:
-            raise labs.LabError(f"{root} does not build:\n{errors}")
-        return {str("prebuilt" / path.relative_to(build)): path.read_bytes()
-                for name in sources for path in objects_of(build, name)}
+        found = _objects(root, build, labs.withheld(root, lab), options)
+        parts = labs.later_parts(root, lab)
+        folder = build / f"prebuilt/lab{lab.number}"
+        for name, text in parts.items():
+            write(folder / name, text.encode())
+        found.update((name.replace(".o", "_later.o"), data) for name, data in
+                     _objects(root, folder, parts, options).items())
+    return found
+
+
+def _objects(root, build, sources, options):
+    """{name in prebuilt/: bytes} of the objects of some sources, built in the
+    folder `build`, where generated ones are."""
+    if not sources:
+        return {}
+    errors = make(root, Budget(), ["objects"], [
+        *options, f"BUILD={build.relative_to(root)}",
+        f"SOURCES={' '.join(sorted(sources))}"])
+    if errors:
+        raise labs.LabError(f"{root} does not build:\n{errors}")
+    return {str("prebuilt" / path.relative_to(build)): path.read_bytes()
+            for name in sorted(sources) for path in objects_of(build, name)}
+
+
+def write(path, data):
+    """Writes a file, unless it holds that already; True if it did."""
+    if path.exists() and path.read_bytes() == data:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return True
 
 
 def copy_products(build, to):
@@ -279,16 +301,18 @@ class Workshop:
             yield self
 
     def put(self, files, lab, seed=0):
-        """Makes the folder hold what a lab's hand-out has of the tree, with
-        `files` ({name: bytes}) in the place of its own. So the kernel is the
-        student's, byte for byte, where the files are."""
+        """Makes the folder hold what a lab's hand-out has with all tasks done,
+        with `files` ({name: bytes}) in the place of its own. So the kernel is
+        the student's, byte for byte, where the files are."""
         self.kind = kind(self.folder, lab)
         if not (self.kind[0] / FLAGS).exists():
             self.begin(lab)
         if lab.number not in self.prebuilt:
             with self.budget.paused():
                 self.prebuilt[lab.number] = prebuilt(self.root, lab)
-        files = {**self.prebuilt[lab.number], **files,
+        solved = {name: text.encode() for name, text in
+                  labs.solved(self.root, lab).items()}
+        files = {**self.prebuilt[lab.number], **solved, **files,
                  labs.STAMP: lab.stamp.encode()}
         wanted = {*labs.in_hand_out(self.root, lab, self.names), *files}
         for name in self.there():
@@ -320,15 +344,8 @@ class Workshop:
                 yield os.path.relpath(os.path.join(at, name), self.folder)
 
     def write(self, name, data):
-        path = self.folder / name
-        try:
-            if path.read_bytes() == data:
-                return
-        except FileNotFoundError:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
-        if (self.root / name).exists():
-            shutil.copymode(self.root / name, path)
+        if write(self.folder / name, data) and (self.root / name).exists():
+            shutil.copymode(self.root / name, self.folder / name)
 
     def build(self):
         """Builds the files in the folder."""

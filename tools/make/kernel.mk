@@ -155,6 +155,12 @@ missing:
 	@echo 'make: $(MISSING) not found: run tools/setup' >&2; exit 1
 endif
 
+# For `make lab`, which writes some sources to BUILD: they come before the
+# tree's.
+$(BUILD)/%.o: $(BUILD)/%.c $(BUILD)/flags
+	$(call say,CC,$<)
+	$(Q)$(CC) $(CFLAGS) $(OWN_FLAGS) -MMD -MP -c $< -o $@ $(OWN_SECTION)
+
 $(BUILD)/%.o: %.c $(BUILD)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

@@ -54,6 +54,11 @@ ifneq ($(MISSING),)
 $(USER_OBJ): missing
 endif
 
+$(USER)/%.o: $(BUILD)/%.c $(USER)/flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(USER_CFLAGS) $(OWN_FLAGS) -MMD -MP -c $< -o $@
+
 $(USER)/%.o: %.c $(USER)/flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)

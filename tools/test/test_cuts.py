@@ -506,18 +506,61 @@ def test_others_parts_that_do_not_build(others, tmp_path):
     assert done.stderr.startswith(f"lab: {others} does not build:\n")
 
 
-@pytest.mark.parametrize("missing, there", [
-    ("+    two(p);\n", "    two(p);\n"),
-    ("+    LAB_MISSING\n", "    one(p);\n")])
-def test_a_later_labs_task_in_a_file_of_both(tree, missing, there):
-    """It is cut if the kernel runs without it."""
+def later(tree, sheet):
+    """Makes lab 3 cut what lab 2 hands in; returns lab 2."""
     (tree / "docs/labs/03-slab/cuts").mkdir()
-    (tree / "docs/labs/03-slab/cuts/3.1.cut").write_text(
-        "@@ mm/x.c: merge: of lab 3\n-    one(p);\n" + missing, "utf-8")
-    tasks = {"2.1", "2.2"}
-    text = labs.handed_out(tree, labs.load(tree, 2), tasks).get("mm/x.c", C)
-    assert text == C.replace("    one(p);\n    two(p);\n",
-                             there + "    two(p);\n")
+    (tree / "docs/labs/03-slab/cuts/3.1.cut").write_text(sheet, "utf-8")
+    return labs.load(tree, 2)
+
+
+def test_a_later_labs_task_without_which_the_kernel_runs(tree):
+    """In a file of both labs, it is cut in the first one's as well."""
+    lab2 = later(tree, "@@ mm/x.c: merge: t\n-    one(p);\n+    two(p);\n")
+    assert labs.solved(tree, lab2) == {"mm/x.c": C.replace(
+        "    one(p);\n    two(p);\n", "    two(p);\n    two(p);\n")}
+    assert labs.later_parts(tree, lab2) == {}
+
+
+LATER = "@@ mm/x.c: merge: t\n-    one(p);\n+    LAB_MISSING\n"
+BUILT = """\
+objects:
+\tmkdir -p $(BUILD)/mm $(BUILD)/user/mm
+\tcp $(BUILD)/$(SOURCES) $(BUILD)/mm/x.o
+\techo of programs >$(BUILD)/user/mm/x.o
+"""
+
+
+def test_a_later_labs_task_that_the_kernel_runs(tree, tmp_path):
+    """Its function is an object."""
+    (tree / "docs/labs/02-buddies/cuts/2.2.cut").unlink()
+    lab2 = later(tree, LATER)
+    (tree / "Makefile").write_text(BUILT, encoding="utf-8")
+    there = "void merge(struct page *p);\n"
+    whole = "void merge(struct page *p)\n{\n    one(p);\n    two(p);\n}\n"
+    assert labs.solved(tree, lab2) == {"mm/x.c": C.replace(whole, there)}
+    assert "two(p)" not in labs.handed_out(tree, lab2)["mm/x.c"]
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--tasks", "2.1")
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "out/mm/x.c").read_text("utf-8") == \
+        C.replace(whole, there)
+    prebuilt = tmp_path / "out/prebuilt"
+    assert files(prebuilt) == {"mm/x_later.o", "user/mm/x_later.o"}
+    assert (prebuilt / "mm/x_later.o").read_text("utf-8") == \
+        labs.later_parts(tree, lab2)["mm/x.c"]
+
+
+@pytest.mark.parametrize("task, name", [
+    ("2.2", "split"),   # static, and merge() calls it
+    ("2.1", "merge")])  # both labs cut it
+def test_an_object_never_has_the_labs_own_solution(tree, task, name):
+    (tree / "mm/x.c").write_text(
+        C.replace("void split", "static void split").replace("two", "split"),
+        encoding="utf-8")
+    (tree / f"docs/labs/02-buddies/cuts/{task}.cut").unlink()
+    with pytest.raises(labs.LabError) as caught:
+        labs.later_parts(tree, later(tree, LATER))
+    assert str(caught.value).endswith(
+        f"mm/x.c: {name} would be in the object of what later labs ask for")
 
 
 def test_pages_lack_what_a_lab_asks(tree, tmp_path):

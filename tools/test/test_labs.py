@@ -82,7 +82,7 @@ class Bench:
         self.tree = BUILD / "labs" / lab.folder.name
         shutil.rmtree(self.tree, ignore_errors=True)
         tasks = {task.id for task in lab.tasks}
-        self.solved = labs.handed_out(ROOT, lab, tasks)
+        self.solved = labs.solved(ROOT, lab)
         handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
         handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         before = workshop.kind(ROOT, lab)[0]
@@ -373,7 +373,7 @@ def head(patch):
 
 
 def patched(lab, patch, folder):
-    """{name: text} of the files that a patch changes."""
+    """{name: text} of the files that a patch changes, as in a hand-out."""
     names = set(re.findall(r"(?m)^\+\+\+ b/(\S+)", patch.read_text("utf-8")))
     assert names and names <= set(lab.files), \
         f"{patch.name} changes {names - set(lab.files)}: not handed in"
@@ -383,8 +383,8 @@ def patched(lab, patch, folder):
     done = subprocess.run(["git", "apply", "-p1", patch], cwd=folder,
                           check=False, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
-    return {name: (folder / name).read_text(encoding="utf-8")
-            for name in names}
+    return labs.solved(ROOT, lab, {
+        name: (folder / name).read_text(encoding="utf-8") for name in names})
 
 
 @pytest.mark.parametrize("lab, patch", params(

@@ -1,0 +1,134 @@
+"""Sources that are taken apart at their functions, for hand-outs
+(tools/grading/functions.py). A small program is built of both parts."""
+
+import subprocess
+
+import pytest
+
+from tools.grading import functions
+
+pytestmark = pytest.mark.plain
+
+C = """\
+/*
+ * Numbers.
+ */
+#include <stdio.h>
+
+#define MANY 3
+#define SUM(a, b) \\
+    ((a) + (b))
+
+int count = MANY;
+
+/* ---- small ones --------------------------------------------------------- */
+
+/* Twice
+ * the number. */
+static inline int twice(int n)
+{
+    return SUM(n, n);
+}
+
+/* Only large() needs it. */
+static __attribute__((noinline, cold)) int helper(int n)
+{
+    return twice(n);
+}
+
+/* Never static. */
+int large(const int *from, int with_a_long_name, int and_one_more_argument,
+          int last)
+{
+    return helper(*from) + with_a_long_name + and_one_more_argument + last;
+}
+
+static int
+on_two_lines(void)
+{
+    return count;
+}
+
+int main(void)
+{
+    printf("%d %d\\n", large(&count, 1, 2, 3), on_two_lines());
+    return twice(0);
+}
+"""
+
+REST = """\
+/* Twice
+ * the number. */
+int twice(int n);
+
+/* Never static. */
+int large(const int *from, int with_a_long_name, int and_one_more_argument,
+          int last);
+
+static int
+"""
+
+PART = """\
+#include <stdio.h>
+#define MANY 3
+#define SUM(a, b) \\
+    ((a) + (b))
+int twice(int n);
+int twice(int n)
+{
+    return SUM(n, n);
+}
+static __attribute__((noinline, cold)) int helper(int n)
+{
+    return twice(n);
+}
+int large(const int *from, int with_a_long_name, int and_one_more_argument,
+          int last);
+int large(const int *from, int with_a_long_name, int and_one_more_argument,
+          int last)
+{
+    return helper(*from) + with_a_long_name + and_one_more_argument + last;
+}
+"""
+
+NAMES = {"twice", "large"}
+
+
+def test_functions_are_found_with_their_comments():
+    lines = C.split("\n")
+    found = functions.functions(C)
+    assert [f.name for f in found] == ["twice", "helper", "large",
+                                       "on_two_lines", "main"]
+    assert [lines[f.start] for f in found] == [
+        "/* Twice", "/* Only large() needs it. */", "/* Never static. */",
+        "static int", "int main(void)"]
+
+
+def test_the_rest_has_declarations_and_no_helpers():
+    before, after = C.split("/* Twice")[0], C.split("static int\n")[1]
+    assert functions.rest(C, NAMES) == before + REST + after
+
+
+def test_the_part_has_what_it_needs():
+    assert functions.part(C, NAMES) == PART
+
+
+@pytest.mark.parametrize("names", [
+    {"twice"}, {"large"}, {"helper"}, {"twice", "large"}, {"on_two_lines"},
+    {"twice", "helper", "large", "on_two_lines"}])
+def test_both_together_are_the_program(tmp_path, names):
+    """With the warnings of the kernel."""
+    (tmp_path / "rest.c").write_text(functions.rest(C, names), "utf-8")
+    part = functions.part(C, names)
+    (tmp_path / "part.c").write_text(
+        part.replace("#define MANY 3", "extern int count;"), "utf-8")
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", "x", "rest.c",
+                    "part.c"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "x"], check=True, capture_output=True)
+    assert done.stdout == b"12 3\n"
+
+
+def test_one_that_nobody_else_calls_stays_static():
+    assert functions.shared(C, {"helper", "large"}) == {"large"}
+    assert "\nstatic __attribute__((noinline, cold)) int helper(" in \
+        functions.part(C, {"helper", "large"})
