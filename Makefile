@@ -10,6 +10,7 @@
 #   DEBUG=1    checks locks and stacks     WERROR=1 warnings are errors
 #   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
 #   SMP=1      for several processors, as CPUS=2 and more imply
+#   GIVEN=1    in a hand-out: with objects for what is not written
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -35,8 +36,8 @@ SMP   ?= $(if $(LAB_CPUS)$(filter-out 1,$(CPUS)),1)
 # build, or a folder there that the settings name: build/smp-debug.
 space := $() $()
 BUILD ?= build$(addprefix /,$(subst $(space),-,$(strip \
-           $(if $(call on,SMP),smp) $(if $(call on,SANITIZE),sanitize,\
-             $(if $(call on,DEBUG),debug)))))
+           $(if $(call on,GIVEN),given) $(if $(call on,SMP),smp) \
+           $(if $(call on,SANITIZE),sanitize,$(if $(call on,DEBUG),debug)))))
 
 # Make, the shell or QEMU take these as separators and the like.
 comma := ,
@@ -49,8 +50,10 @@ endif
 
 # A hand-out of a lab has objects in the place of some sources, prebuilt/mm/x.o
 # for mm/x.c. $(call sources,PATTERNS): the names of the sources of both kinds.
-sources = $(foreach p,$(1),$(sort $(wildcard $(p)) \
-            $(patsubst prebuilt/%.o,%.c,$(wildcard prebuilt/$(p:.c=.o)))))
+# Those that end in _given are for GIVEN=1 (tools/make/labs.mk).
+sources = $(filter-out $(if $(call on,GIVEN),,%_given.c),\
+            $(foreach p,$(1),$(sort $(wildcard $(p)) \
+            $(patsubst prebuilt/%.o,%.c,$(wildcard prebuilt/$(p:.c=.o))))))
 PREBUILT := $(if $(wildcard prebuilt),$(patsubst prebuilt/%,$(BUILD)/%,\
               $(shell find prebuilt -name '*.o')))
 OTHER_KIND := $(call on,DEBUG)$(call on,SANITIZE)$(if \
@@ -58,6 +61,11 @@ OTHER_KIND := $(call on,DEBUG)$(call on,SANITIZE)$(if \
 ifneq ($(and $(PREBUILT),$(OTHER_KIND)),)
 $(error DEBUG, SANITIZE and SMP are not for a hand-out: the objects in \
     prebuilt/ are those of one build)
+endif
+ifneq ($(call on,GIVEN),)
+ifeq ($(filter %_given.o,$(PREBUILT)),)
+$(error GIVEN is for the hand-out of a lab whose kernel does not boot at once)
+endif
 endif
 
 Q   := $(if $(call on,V),,@)

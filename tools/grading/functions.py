@@ -6,7 +6,7 @@ for as an object.
 
 In the rest each has its comment and its declaration. A static one that the rest
 calls is not static in the part; one that only those of `names` call goes with
-them.
+them. A weak part is for a rest that may define some of `names` itself.
 """
 
 import re
@@ -114,18 +114,19 @@ def rest(text, names):
     return "\n".join(lines)
 
 
-def exported(function):
+def exported(function, before=""):
     """The text of a function that other files call, with a declaration."""
-    return function.declaration + "\n" + function.declaration[:-1] + \
+    return before + function.declaration + "\n" + function.declaration[:-1] + \
         function.text[function.text.index("\n{"):]
 
 
-def part(text, names):
+def part(text, names, weak=False):
     """A source with the functions `names` and the static ones that they need;
     what else they call is declared. Of the lines between functions only those
     of the preprocessor stay."""
     found = functions(text)
     kept = [f for f in found if f.name in names]
+    offered = kept.copy() if weak else _shared(found, names)
     for f in kept:
         kept += [g for g in found if g.static and g not in kept and
                  f.calls(g.name)]
@@ -133,8 +134,8 @@ def part(text, names):
     for f in found:
         out += _directives(lines[at:f.start])
         at = f.end
-        if f in _shared(found, names):
-            out.append(exported(f))
+        if f in offered:
+            out.append(exported(f, "__attribute__((weak)) " if weak else ""))
         elif f in kept:
             out.append(f.text)
         elif _called(f, kept):

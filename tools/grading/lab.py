@@ -49,6 +49,13 @@ other labs ask for are objects, in prebuilt/: leave the structures in the
 headers of mm/ and kernel/ as they are.
 """
 
+# For labs whose kernel does not boot before all is written.
+GIVEN = """
+Your kernel stops where code is missing. `make run GIVEN=1` boots all the same:
+objects take the place of the functions that you have not written, and what you
+have written runs. `make grade` never uses them.
+"""
+
 # For hand-outs that are git repositories.
 REPOSITORY = """
 This tree is a git repository. Your work is on the branch `main`: commit it as
@@ -124,6 +131,7 @@ def write_extras(root, lab, out, seed, solved, git=False):
     files = "".join(f"    {name}\n" for name in lab.files)
     text = START.format(number=lab.number, title=lab.title, page=lab.page,
                         files=files, allowed=lab.folder / "allowed.toml")
+    text += GIVEN if lab.given else ""
     mark = f"Task {lab.number}."
     marked = [name for name in lab.files if not name.endswith(".toml")
               and mark in (out / name).read_text("utf-8")]

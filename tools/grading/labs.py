@@ -100,6 +100,7 @@ class Lab:
     shift: int = 2
     cpus: int = 1
     mine: str = ""
+    given: bool = False
     spoilers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
@@ -136,7 +137,8 @@ KEYS = {
             "hours": (TEXT, True), "reading": (TEXTS, True),
             "files": (TEXTS, True), "shift": (NUMBER, False),
             "cpus": (NUMBER, False),
-            "mine": (TEXT, False), "spoilers": (TEXTS, False)},
+            "mine": (TEXT, False), "given": (SWITCH, False),
+            "spoilers": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
@@ -333,8 +335,8 @@ FOR_AUTHORS = re.compile(
     r"tools/grading/(jplag|key|leaks|marks|mutants|soak)\.|"
     r"(?!docs/|kernel/fs/)(\w+/)+tests/"
     r"(?!(kmem|debug)_test\.|fault\.h|servers$|bench\.c|devtest/)|"
-    rf"{FOLDER}/[^/]+/(cuts/|wrong/|INSTRUCTOR\.md|answers\.py|survivors\.txt|"
-    r"witness\.py)")
+    rf"{FOLDER}/[^/]+/(cuts/|given/|wrong/|INSTRUCTOR\.md|answers\.py|"
+    r"survivors\.txt|witness\.py)")
 
 
 def belongs(name, lab):
@@ -368,10 +370,11 @@ def page_in_hand_out(lab, text):
                      text)
 
 
-def all_cuts(root, lab):
-    """All cuts of a lab, checked for themselves. A hand-out has none."""
+def all_cuts(root, lab, folder="cuts"):
+    """All cuts of a lab, checked for themselves. A hand-out has none. Those of
+    the folder "given" replace solutions in its objects for GIVEN=1."""
     found = []
-    for path in sorted((Path(root) / lab.folder / "cuts").glob("*")):
+    for path in sorted((Path(root) / lab.folder / folder).glob("*")):
         name = path.relative_to(root)
         if path.suffix != ".cut" or path.stem not in {t.id for t in lab.tasks}:
             raise LabError(f"{name}: cuts of a task are in TASK.cut, and "
@@ -438,6 +441,20 @@ def later_parts(root, lab):
     return parts
 
 
+def given_parts(root, lab):
+    """{path: source} of the objects with which `make run GIVEN=1` replaces the
+    functions that a student of the lab has not written."""
+    found = {}
+    for cut in all_cuts(root, lab):
+        if lab.given and cut.function != cuts.FILE_SCOPE:
+            found.setdefault(cut.path, set()).add(cut.function)
+    texts = _made(root, lab, {task.id for task in lab.tasks})
+    texts.update(_cut(root, lab, all_cuts(root, lab, "given"), texts))
+    return {path: functions.part(
+        texts.get(path) or (Path(root) / path).read_text("utf-8"), names,
+        weak=True) for path, names in found.items()}
+
+
 def _cut(root, lab, several, texts=()):
     """{name: text} of the files in which the cuts `several` of a lab are.
     `texts` are those that are not as in the tree. Raises LabError at the first
@@ -454,17 +471,24 @@ def _cut(root, lab, several, texts=()):
         raise LabError(str(e)) from e
 
 
+def _made(root, lab, solved, texts=()):
+    """{name: text} of the files that cuts of this lab, except those of the
+    tasks `solved`, and of later ones change. `texts` are those that are not as
+    in the tree."""
+    later, needed = _later(root, lab)
+    return {**dict(texts), **_cut(root, lab, [
+        cut for cut in all_cuts(root, lab) + later
+        if cut not in needed and cut.task not in solved], texts)}
+
+
 def handed_out(root, lab, solved=(), texts=()):
     """{name: text} of the files that differ in the hand-out of a lab with the
     tasks `solved` done. `texts` are those that are not as in the tree."""
-    later, needed = _later(root, lab)
-    texts = {**dict(texts), **_cut(root, lab, [
-        cut for cut in all_cuts(root, lab) + later
-        if cut not in needed and cut.task not in solved], texts)}
+    made = _made(root, lab, solved, texts)
     for path, names in later_functions(root, lab).items():
-        text = texts.get(path) or (Path(root) / path).read_text("utf-8")
-        texts[path] = functions.rest(text, names)
-    return texts
+        text = made.get(path) or (Path(root) / path).read_text("utf-8")
+        made[path] = functions.rest(text, names)
+    return made
 
 
 def solved(root, lab, texts=()):
@@ -486,8 +510,9 @@ def check_cuts(root):
     count, problems = 0, []
     for lab in all_labs(root):
         try:
-            count += len(all_cuts(root, lab))
+            count += len(all_cuts(root, lab) + all_cuts(root, lab, "given"))
             handed_out(root, lab)
+            given_parts(root, lab)
         except LabError as e:  # of this lab, or of one that it looks at
             problems += [] if str(e) in problems else [str(e)]
     if not problems:  # each lab's fit the tree; do they fit each other?

@@ -171,7 +171,8 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
         return f"error: {e}"
     env = {k: v for k, v in os.environ.items()
            if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES",
-                        "BUILD", "CPUS", "DEBUG", "SANITIZE", "SMP", "V")}
+                        "BUILD", "CPUS", "DEBUG", "GIVEN", "SANITIZE", "SMP",
+                        "V")}
     env.update(LC_ALL="C", GCC_COLORS="")
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
@@ -230,12 +231,15 @@ def prebuilt(root, lab):
     with open(build / "prebuilt.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         found = _objects(root, build, labs.withheld(root, lab), options)
-        parts = labs.later_parts(root, lab)
-        folder = build / f"prebuilt/lab{lab.number}"
-        for name, text in parts.items():
-            write(folder / name, text.encode())
-        found.update((name.replace(".o", "_later.o"), data) for name, data in
-                     _objects(root, folder, parts, options).items())
+        for name, parts, more in (
+                ("later", labs.later_parts(root, lab), []),
+                ("given", labs.given_parts(root, lab), ["DWARF=0"])):
+            folder = build / f"prebuilt/lab{lab.number}-{name}"
+            for source, text in parts.items():
+                write(folder / source, text.encode())
+            found.update((path.replace(".o", f"_{name}.o"), data)
+                         for path, data in _objects(
+                             root, folder, parts, options + more).items())
     return found
 
 

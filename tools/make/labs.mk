@@ -40,6 +40,16 @@ OBJECTS := $(filter $(foreach o,$(SOURCES:.c=.o),$(BUILD)/$(o) $(USER)/$(o)),\
 objects: $(OBJECTS)
 	@:
 
+# With GIVEN=1, from each hand-in file that has one of _given: without what is
+# not written. The file itself shows where an error is.
+GIVEN_SRC := $(if $(call on,GIVEN),$(patsubst $(BUILD)/%_given.o,%.c,\
+               $(filter-out $(USER)/%,$(filter %_given.o,$(PREBUILT)))))
+$(GIVEN_SRC:%=$(BUILD)/%): $(BUILD)/%.c: %.c prebuilt/%_given.o \
+    tools/grading/given.py
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -fsyntax-only $<
+	$(Q)$(PYTHON) -m tools.grading.given $(wordlist 1,2,$^) $@
+
 # A hand-out has no tests of the tree, and no tools that need them.
 ifeq ($(wildcard tools/test),)
 PYTEST = $(error a hand-out has the tests of its lab alone: make grade)

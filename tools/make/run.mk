@@ -21,6 +21,8 @@ run: $(BOOTED)                    ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## CPUS=4: processors
                                   ## DISK=build/disk.img
                                   ## WORKSHOP=1: the workshop kernel
+                                  ## GIVEN=1: in a hand-out, with objects for
+                                  ## what is not written
 	@$(PYTHON) -m tools.run.run $(firstword $(BOOTED))
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from conftest import ROOT
-from tools.grading import cuts, labs
+from tools.grading import cuts, functions, labs
 
 pytestmark = pytest.mark.plain
 
@@ -547,6 +547,30 @@ def test_a_later_labs_task_that_the_kernel_runs(tree, tmp_path):
     assert files(prebuilt) == {"mm/x_later.o", "user/mm/x_later.o"}
     assert (prebuilt / "mm/x_later.o").read_text("utf-8") == \
         labs.later_parts(tree, lab2)["mm/x.c"]
+
+
+def test_given_objects_have_what_is_asked_for(tree, tmp_path):
+    """Solutions, but where the directory `given` has something else."""
+    path = tree / "docs/labs/02-buddies/lab.toml"
+    path.write_text("given = true\n" + LAB_TOML, encoding="utf-8")
+    (tree / "docs/labs/02-buddies/given").mkdir()
+    sheet = tree / "docs/labs/02-buddies/given/2.2.cut"
+    sheet.write_text("@@ mm/x.c: merge: no\n-    two(p);\n+    three(p);\n",
+                     encoding="utf-8")
+    (tree / "Makefile").write_text(BUILT, encoding="utf-8")
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert files(tmp_path / "out/prebuilt") == {"mm/x_given.o",
+                                                "user/mm/x_given.o"}
+    text = (tmp_path / "out/prebuilt/mm/x_given.o").read_text("utf-8")
+    found = functions.functions(text)
+    assert [f.name for f in found] == ["split", "join", "merge", "twice"]
+    assert "    three(p);\n" in text and "two(p)" not in text
+    assert text.count("__attribute__((weak))") == 4
+    assert not {n for n in files(tmp_path / "out") if "/given/" in n}
+    sheet.write_text("@@ mm/x.c: merge: no\n-    one(q);\n+    three(p);\n",
+                     encoding="utf-8")
+    assert "given/2.2.cut:1: mm/x.c, merge" in labs.check_cuts(tree)[1][0]
 
 
 @pytest.mark.parametrize("task, name", [

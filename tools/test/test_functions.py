@@ -1,11 +1,13 @@
 """Sources that are taken apart at their functions, for hand-outs
-(tools/grading/functions.py). A small program is built of both parts."""
+(tools/grading/functions.py), and put together again for GIVEN=1 (given.py). A
+small program is built of both parts."""
 
 import subprocess
 
 import pytest
 
-from tools.grading import functions
+from conftest import ROOT
+from tools.grading import functions, given
 
 pytestmark = pytest.mark.plain
 
@@ -132,3 +134,48 @@ def test_one_that_nobody_else_calls_stays_static():
     assert functions.shared(C, {"helper", "large"}) == {"large"}
     assert "\nstatic __attribute__((noinline, cold)) int helper(" in \
         functions.part(C, {"helper", "large"})
+
+
+# ---- GIVEN=1 ---------------------------------------------------------------
+
+def unwritten(*names):
+    """The program as a hand-out has it, with some functions not written."""
+    text = C
+    for f in functions.functions(C):
+        if f.name in names:
+            unused = "    (void)helper;\n" if f.calls("helper") else ""
+            text = text.replace(f.text, f.text[:f.text.index("\n{")] +
+                                f'\n{{\n{unused}    lab_missing("1");\n}}')
+    return text
+
+
+OWN = {"twice", "large", "on_two_lines"}
+
+
+@pytest.mark.parametrize("missing", [
+    set(), {"twice"}, {"large"}, {"on_two_lines"}, OWN])
+def test_what_is_not_written_is_given(tmp_path, missing):
+    """And what is written is what runs: the given ones print 1000 more."""
+    text, names = given.for_run(
+        unwritten(*missing).replace("twice(0)", "twice(0) * 0"), OWN)
+    assert set(names) == missing
+    (tmp_path / "rest.c").write_text(text, "utf-8")
+    (tmp_path / "given.c").write_text(functions.part(
+        C.replace("(a) + (b)", "(a) + (b) + 1000").replace(
+            "return count;", "return count + 1000;"), OWN, weak=True).replace(
+            "#define MANY 3", "extern int count;"), "utf-8")
+    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", "x", "rest.c",
+                    "given.c"], cwd=tmp_path, check=True)
+    done = subprocess.run([tmp_path / "x"], check=True, capture_output=True)
+    first = 12 + 1000 * ("twice" in missing)
+    second = 3 + 1000 * ("on_two_lines" in missing)
+    assert done.stdout.decode() == f"{first} {second}\n"
+    subprocess.run(["gcc", "-c", "given.c"], cwd=tmp_path, check=True)
+    assert given.offered(tmp_path / "given.o") == OWN
+
+
+def test_given_is_for_hand_outs():
+    done = subprocess.run(["make", "run", "GIVEN=1"], cwd=ROOT, check=False,
+                          capture_output=True, encoding="utf-8")
+    assert done.returncode == 2
+    assert "GIVEN is for the hand-out of a lab whose" in done.stderr

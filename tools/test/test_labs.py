@@ -16,13 +16,14 @@ import subprocess
 from collections import Counter
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 from conftest import BUILD, ROOT, long, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import cuts, labs, mutants, questions, screen, workshop
 from tools.grading.budget import Budget
-from tools.run import elf
+from tools.run import elf, qemu
 from tools.test.mutants import place, try_part
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
@@ -96,8 +97,9 @@ class Bench:
         self.kept = self.keep_solution()
         self.right = self.checker["solve"](self.kept) if lab.questions else {}
 
-    def build(self, files):
-        """Puts {name: text} in the place of hand-in files, and builds."""
+    def put(self, files):
+        """Puts {name: text} in the place of hand-in files; all others are
+        those of the solution."""
         for name in self.lab.files:
             text = files.get(name, self.solved.get(name))
             if text is None:
@@ -105,10 +107,26 @@ class Bench:
             path = self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
+
+    def build(self, files):
+        """Puts files there, and builds."""
+        self.put(files)
         errors = workshop.make(self.tree, Budget(), options=self.options) or \
             screen.errors(self.tree, self.lab, Budget())
         kernel = None if errors else self.products / "slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
+
+    def given(self, solved):
+        """The kernel of GIVEN=1 with some tasks solved; its programs are those
+        of the first one."""
+        self.put(labs.handed_out(ROOT, self.lab, solved))
+        kernel = "build/given/slate-workshop.elf"
+        there = (self.tree / kernel).exists()
+        errors = workshop.make(self.tree, Budget(),
+                               [kernel] if there else ["workshop"],
+                               ["GIVEN=1", *self.options])
+        assert errors is None, errors
+        return self.tree / kernel
 
     def handed_in(self):
         """The hand-in files as they are now."""
@@ -349,6 +367,60 @@ def test_task_alone_earns_its_points(bench, lab, task):
     outcomes = bench.with_tasks({task})
     assert passed(outcomes) == {i.name for i in lab.items
                                 if i.tasks == [task]}, told(outcomes)
+
+
+# ---- tasks at work before the others are done -------------------------------
+
+# What the kernel of GIVEN=1 prints without a task, and with it alone.
+VISIBLE = {
+    "2.2": ("run kenbus; buddyinfo", r" 0 merges", r" [1-9]\d* merges"),
+    "2.6": ("buddyinfo", r"(?m)^ +10 .* 0\.0 +\d+ +\d+$",
+            r"(?m)^ +10 .* [1-9]\d*\.\d +\d+ +\d+$"),
+    "3.1": ("kmem create a 400; kmem create b 400 8 ctor",
+            "chunk 480, 8 in.*\n.*chunk 480, 8 in",
+            "chunk 400, 10 in.*\n.*chunk 408, 9 in"),
+    "3.2": ("kmem create a 400; kmem alloc a 3; slabs a", r" \.+###\n",
+            r" ###\.+\n"),
+    "3.5": ("kmem create a 3000", "1 in a slab of 1 page",
+            "4 in a slab of 3 pages"),
+}
+
+
+def said(kernel, commands):
+    return qemu.plain(qemu.run(kernel, f"{commands}; poweroff").text)
+
+
+def own_functions(lab):
+    """{function: tasks} of those that the lab's hand-out lacks."""
+    found = {}
+    for cut in labs.all_cuts(ROOT, lab):
+        if cut.missing:
+            found.setdefault(cut.function, set()).add(cut.task)
+    return found
+
+
+@pytest.mark.parametrize("lab", [
+    pytest.param(x, id=x.folder.name[:2], marks=[
+        pytest.mark.xdist_group(x.folder.name),
+        sample if x.number == 3 else long]) for x in LABS if x.given])
+def test_each_task_is_at_work_before_the_others(bench, lab):
+    """With GIVEN=1 the kernel boots and runs programs whatever is written. It
+    has all that is, and the objects of the rest."""
+    own = own_functions(lab)
+    tasks = set().union(*own.values())
+    for solved in (set(), *({task} for task in sorted(tasks))):
+        kernel = bench.given(solved)
+        with open(kernel, "rb") as f:
+            weak = {s.name for s in ELFFile(f).get_section_by_name(
+                ".symtab").iter_symbols() if s["st_info"]["bind"] == "STB_WEAK"}
+        assert weak == {name for name in own if not own[name] <= solved}
+        for task in sorted(tasks & VISIBLE.keys()):
+            commands, without, alone = VISIBLE[task]
+            if solved <= {task}:
+                text = said(kernel, commands)
+                assert re.search(alone if solved else without, text), text
+        text = said(kernel, "run sh -c 'ls /bin | wc'")
+        assert re.search(r"(?m)^ +\d\d +\d\d +\d{3}$", text), text
 
 
 # ---- wrong solutions -------------------------------------------------------
