@@ -7,12 +7,22 @@
  */
 #include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
+#include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
 #include "mm/inspect/kmem_stat.h"
 #include "mm/kmem_impl.h"
 
-#define SIZE   60u
+/* What follows from the seed: bytes of an object, rounds of a magazine that is
+ * not full, magazines in a depot. */
+enum {
+    OBJECT = 90,
+    SOME,
+    DEPOT
+};
+
+#define SIZE   (40 + 4 * lab_pick(OBJECT, 40))
+#define FEW    (3 + lab_pick(SOME, 9))
 #define ROUNDS KMEM_ROUNDS
 #define MANY   (2 * ROUNDS + 2)
 
@@ -149,44 +159,44 @@ static void end(void)
 
 LAB_TEST(9, alloc, LAB_BARE)
 {
-    begin(SIZE, 5, -1);
-    for (uint32_t i = 5; i-- > 0;) {
+    begin(SIZE, (int)FEW, -1);
+    for (uint32_t i = FEW; i-- > 0;) {
         SAME(kmem_cache_alloc(cp, KM_NOSLEEP), obj[i]);
         KT_EQ(cc->cc_rounds, i);
     }
-    KT_EQ(cc->cc_allocs, 5);
+    KT_EQ(cc->cc_allocs, FEW);
     KT_EQ(cc->cc_frees, 0);
-    for (uint32_t i = 0; i < 5; i++)
+    for (uint32_t i = 0; i < FEW; i++)
         kmem_slab_free(cp, obj[i]);
     end();
 }
 
 LAB_TEST(9, free, LAB_BARE)
 {
-    begin(SIZE, 2, -1);
-    for (uint32_t i = 2; i < ROUNDS; i++)
+    begin(SIZE, (int)FEW, -1);
+    for (uint32_t i = FEW; i < ROUNDS; i++)
         obj[i] = kmem_slab_alloc(cp, KM_SLEEP);
-    for (uint32_t i = 2; i < ROUNDS; i++) {
+    for (uint32_t i = FEW; i < ROUNDS; i++) {
         kmem_cache_free(cp, obj[i]);
         KT_EQ(cc->cc_rounds, i + 1);
     }
     for (uint32_t i = 0; i < ROUNDS; i++)
         SAME(cc->cc_loaded->mag_round[i], obj[i]);
     KT_EQ(cc->cc_allocs, 0);
-    KT_EQ(cc->cc_frees, ROUNDS - 2);
+    KT_EQ(cc->cc_frees, ROUNDS - FEW);
     end();
 }
 
 /* Who takes the lock waits for ever. */
 LAB_TEST(9, no_lock, LAB_BARE)
 {
-    begin(SIZE, 5, -1);
+    begin(SIZE, (int)FEW, -1);
     mm_lock(&cp->cache_lock);
     obj[MANY - 1] = kmem_cache_alloc(cp, KM_NOSLEEP);
     kmem_cache_free(cp, obj[MANY - 1]);
     mm_unlock(&cp->cache_lock);
-    SAME(obj[MANY - 1], obj[4]);
-    KT_EQ(cc->cc_rounds, 5);
+    SAME(obj[MANY - 1], obj[FEW - 1]);
+    KT_EQ(cc->cc_rounds, FEW);
     end();
 }
 
@@ -196,7 +206,7 @@ LAB_TEST(9, interrupts, LAB_BARE)
 {
     void *buf;
 
-    begin(SIZE, 5, -1);
+    begin(SIZE, (int)FEW, -1);
     lab_guard("the rounds of this processor", &cc->cc_rounds, lab_spin_held);
     buf = kmem_cache_alloc(cp, KM_NOSLEEP);
     KT_NE(read_eflags() & EFLAGS_IF, 0);
@@ -299,24 +309,24 @@ LAB_TEST(9, empty, LAB_BARE)
  * which the slab would allocate them. */
 LAB_TEST(9, refill, LAB_BARE)
 {
-    static void *used[PAGE_SIZE / SIZE];
-    size_t n;
+    static void *used[PAGE_SIZE / 40];
+    size_t n, few = FEW; /* in the first slab after a refill */
 
     begin(SIZE, 0, -1);
     for (n = 0; n < cp->cache_slab_chunks; n++)
         used[n] = kmem_slab_alloc(cp, KM_SLEEP);
-    for (size_t i = n; i-- > n - ROUNDS - 4;)
+    for (size_t i = n; i-- > n - ROUNDS - few;)
         kmem_slab_free(cp, used[i]);
     lab_guard("a count of the cache", &cp->cache_refilled, is_locked);
-    for (size_t i = n - ROUNDS - 4; i < n - 4; i++)
+    for (size_t i = n - ROUNDS - few; i < n - few; i++)
         SAME(kmem_cache_alloc(cp, KM_NOSLEEP), used[i]);
     KT_EQ(cc->cc_rounds, 0);
     KT_EQ(cp->cache_refilled, ROUNDS);
-    SAME(kmem_cache_alloc(cp, KM_NOSLEEP), used[n - 4]);
-    KT_EQ(cc->cc_rounds, 3);
-    KT_EQ(cp->cache_refilled, ROUNDS + 4);
+    SAME(kmem_cache_alloc(cp, KM_NOSLEEP), used[n - few]);
+    KT_EQ(cc->cc_rounds, few - 1);
+    KT_EQ(cp->cache_refilled, ROUNDS + few);
     lab_unguard();
-    for (size_t i = 0; i < n - 3; i++)
+    for (size_t i = 0; i <= n - few; i++)
         kmem_slab_free(cp, used[i]);
     end();
 }
@@ -341,8 +351,8 @@ LAB_TEST(9, back, LAB_BARE)
     for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         move_to(cpu);
         cc = give_cpu_cache(cpu);
-        cc->cc_loaded = magazine(0, cpu);
-        cc->cc_rounds = cpu;
+        cc->cc_rounds = FEW - cpu % 3;
+        cc->cc_loaded = magazine(0, cc->cc_rounds);
         if (cpu != 1) {
             cc->cc_previous = magazine(ROUNDS, ROUNDS);
             cc->cc_previous_rounds = ROUNDS;
@@ -410,16 +420,18 @@ static void fill_depot(uint32_t total, uint32_t min)
 
 LAB_TEST(9, updates, LAB_BARE)
 {
+    uint32_t total = 4 + lab_pick(DEPOT, 9);
+
     cp = kmem_cache_create("lab9", SIZE, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    fill_depot(6, 2);
+    fill_depot(total, 2);
     cp->cache_depot[KMEM_FULL].depot_min = 1;
     update();
-    expect_depot(6, 6, 2);
+    expect_depot(total, total, 2);
     KT_EQ(cp->cache_depot[KMEM_FULL].depot_limit, 1);
     KT_EQ(cp->cache_depot[KMEM_FULL].depot_min, 0);
     update();
-    expect_depot(6, 6, 6);
+    expect_depot(total, total, total);
     drop_depot(false);
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
@@ -433,7 +445,8 @@ LAB_TEST(9, working_set, LAB_BARE)
     cp = kmem_cache_create("lab9", SIZE, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-        uint32_t total = rows[i][0], min = rows[i][1], limit = rows[i][2];
+        uint32_t total = rows[i][0] + lab_pick(DEPOT, 9);
+        uint32_t min = rows[i][1], limit = rows[i][2];
         uint32_t some = MIN(min, limit);
 
         fill_depot(total, min);
@@ -501,12 +514,13 @@ LAB_TEST(9, capacity, LAB_BARE)
 
 static unsigned wrong;
 static unsigned working;
+static size_t size;
 
 /* Objects that were allocated are nobody else's: each word of one is its
  * user's stamp until the free. */
 static bool is_own(const uint32_t *words, uint32_t stamp)
 {
-    for (size_t i = 0; i < SIZE / sizeof(*words); i++)
+    for (size_t i = 0; i < size / sizeof(*words); i++)
         if (words[i] != stamp)
             return false;
     return true;
@@ -524,7 +538,7 @@ static void use(void *number)
         random = random * 1664525u + 1013904223u;
         if (i < OPS && count < KEEP && (count == 0 || random >> 31)) {
             words = kept[count++] = kmem_cache_alloc(cp, KM_SLEEP);
-            for (size_t w = 0; w < SIZE / sizeof(*words); w++)
+            for (size_t w = 0; w < size / sizeof(*words); w++)
                 words[w] = stamp;
         } else {
             words = kept[--count];
@@ -558,7 +572,8 @@ LAB_TEST(9, whole, LAB_UP)
     int status;
 
     lab_seconds(10);
-    cp = kmem_cache_create("lab9", SIZE, 0, NULL, NULL);
+    size = SIZE;
+    cp = kmem_cache_create("lab9", size, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     working = cpu_count;
     for (uintptr_t i = 0; i < cpu_count; i++) {
