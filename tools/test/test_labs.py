@@ -84,12 +84,12 @@ class Bench:
         shutil.rmtree(self.tree, ignore_errors=True)
         tasks = {task.id for task in lab.tasks}
         self.solved = labs.solved(ROOT, lab)
-        handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
-        handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         before = workshop.kind(ROOT, lab)[0]
         self.products, options = workshop.kind(self.tree, lab)
         self.options = [*options, *workshop.as_before(before)]
-        workshop.copy_products(before, self.products)
+        workshop.copy_products(before, self.products)  # older than what is cut
+        handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
+        handout.write_extras(ROOT, lab, self.tree, 0, tasks)
         self.checker = questions.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
         self.solution = self.build({})
