@@ -5,15 +5,30 @@
 #include "docs/labs/02-buddies/tests/zone.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/failures.h"
+#include "tools/workshop/labs/seed.h"
 #include "mm/inspect/buddy_stat.h"
 
 #define BASE 1024 /* the right one of the zone's two largest blocks */
 
+/* What follows from the seed. */
+enum {
+    PAGE = 20,
+    PAIR,
+    BLOCK,
+    RUN,
+    RUN_PAGES,
+    ORDER,
+    WRONG,
+    RANDOM
+};
+
 /* The same numbers in every run. */
 static uint32_t random_number(void)
 {
-    static uint32_t state = 2;
+    static uint32_t state;
 
+    if (state == 0)
+        state = 1 + lab_pick(RANDOM, 1 << 20);
     state = state * 1664525 + 1013904223;
     return state >> 8;
 }
@@ -36,24 +51,28 @@ LAB_TEST(2, split, LAB_EARLY)
  * take blocks of the right order from the lists without a split. */
 LAB_TEST(2, split_part, LAB_EARLY)
 {
+    size_t page = 1 + 2 * lab_pick(PAGE, 3);
+    size_t pair = 8 + 4 * lab_pick(PAIR, 8);
+    size_t block = 64 + 64 * lab_pick(BLOCK, 7);
+
     if (!zone_make())
         return;
-    zone_free(3, 0);
-    zone_free(8, 1);
-    zone_free(64, 5);
+    zone_free(page, 0);
+    zone_free(pair, 1);
+    zone_free(block, 5);
     zone_free(512, 7);
-    zone_expect_got(buddy_alloc(2), 64, 2);
-    ZONE_EXPECT(0, 3);
-    ZONE_EXPECT(1, 8);
-    ZONE_EXPECT(2, 68);
-    ZONE_EXPECT(3, 72);
-    ZONE_EXPECT(4, 80);
+    zone_expect_got(buddy_alloc(2), block, 2);
+    ZONE_EXPECT(0, page);
+    ZONE_EXPECT(1, pair);
+    ZONE_EXPECT(2, block + 4);
+    ZONE_EXPECT(3, block + 8);
+    ZONE_EXPECT(4, block + 16);
     ZONE_EXPECT_NONE(5);
     ZONE_EXPECT(7, 512);
-    zone_expect_got(buddy_alloc(4), 80, 4);
-    zone_expect_got(buddy_alloc(0), 3, 0);
-    zone_expect_got(buddy_alloc(0), 8, 0);
-    ZONE_EXPECT(0, 9);
+    zone_expect_got(buddy_alloc(4), block + 16, 4);
+    zone_expect_got(buddy_alloc(0), page, 0);
+    zone_expect_got(buddy_alloc(0), pair, 0);
+    ZONE_EXPECT(0, pair + 1);
     ZONE_EXPECT_NONE(1);
     zone_expect_got(buddy_alloc(6), 512, 6);
     ZONE_EXPECT(6, 576);
@@ -185,13 +204,15 @@ LAB_TEST(2, chain, LAB_EARLY)
 /* The pages of one largest block, one by one, in a scrambled order. */
 LAB_TEST(2, scrambled, LAB_EARLY)
 {
+    size_t step = 201 + 2 * lab_pick(ORDER, 200); /* odd: each page is met */
+
     if (!zone_make())
         return;
     for (size_t i = 0; i < BUDDY_MAX_PAGES; i++)
         zone_allocated(BASE + i, 0);
     zone_reserve_rest();
     for (size_t i = 0; i < BUDDY_MAX_PAGES; i++) {
-        buddy_free(&page_array[BASE + i * 389 % BUDDY_MAX_PAGES], 0);
+        buddy_free(&page_array[BASE + i * step % BUDDY_MAX_PAGES], 0);
         if (i % 32 == 0 && !zone_verify())
             return;
     }
@@ -201,20 +222,29 @@ LAB_TEST(2, scrambled, LAB_EARLY)
 
 /* ---- 2.3: runs ---------------------------------------------------------- */
 
+/* Of 13 pages, or of 11; the tail has 3 or 5. */
 LAB_TEST(2, run, LAB_EARLY)
 {
-    struct page *p;
+    size_t at = 16 + 16 * lab_pick(RUN, 60);
+    bool longer = lab_pick(RUN_PAGES, 2) == 0;
 
     if (!zone_make())
         return;
-    zone_free(16, 4);
-    p = buddy_alloc_run(13);
-    zone_expect_got(p, 16, 3);
-    zone_expect_allocated(24, 2);
-    zone_expect_allocated(28, 0);
-    ZONE_EXPECT(0, 29);
-    ZONE_EXPECT(1, 30);
-    ZONE_EXPECT_NONE(2);
+    zone_free(at, 4);
+    zone_expect_got(buddy_alloc_run(longer ? 13 : 11), at, 3);
+    if (longer) {
+        zone_expect_allocated(at + 8, 2);
+        zone_expect_allocated(at + 12, 0);
+        ZONE_EXPECT(0, at + 13);
+        ZONE_EXPECT(1, at + 14);
+        ZONE_EXPECT_NONE(2);
+    } else {
+        zone_expect_allocated(at + 8, 1);
+        zone_expect_allocated(at + 10, 0);
+        ZONE_EXPECT(0, at + 11);
+        ZONE_EXPECT(2, at + 12);
+        ZONE_EXPECT_NONE(1);
+    }
     ZONE_EXPECT_NONE(3);
     zone_expect_blocks(5);
 }
@@ -276,6 +306,12 @@ LAB_TEST(2, runs_back, LAB_EARLY)
 
 /* ---- 2.4: wrong frees --------------------------------------------------- */
 
+/* Where a wrong free happens. */
+static size_t somewhere(void)
+{
+    return 16 * lab_pick(WRONG, 60);
+}
+
 /* Does not return if buddy panics. */
 static void expect_refused(size_t frame, unsigned order)
 {
@@ -288,35 +324,35 @@ LAB_TEST_PANICS(2, free_twice, LAB_EARLY, "is already free")
 {
     if (!zone_make())
         return;
-    zone_allocated(4, 0);
-    zone_free(5, 0);
-    expect_refused(5, 0);
+    zone_allocated(somewhere() + 4, 0);
+    zone_free(somewhere() + 5, 0);
+    expect_refused(somewhere() + 5, 0);
 }
 
 LAB_TEST_PANICS(2, free_other_order, LAB_EARLY, "is allocated at another order")
 {
     if (!zone_make())
         return;
-    zone_allocated(8, 3);
-    zone_allocated(16, 3);
-    expect_refused(8, 2);
+    zone_allocated(somewhere() + 8, 3);
+    zone_allocated(somewhere() + 16, 3);
+    expect_refused(somewhere() + 8, 2);
 }
 
 LAB_TEST_PANICS(2, free_middle, LAB_EARLY, "is not the start of a block")
 {
     if (!zone_make())
         return;
-    zone_allocated(8, 3);
-    expect_refused(10, 0);
+    zone_allocated(somewhere() + 8, 3);
+    expect_refused(somewhere() + 10, 0);
 }
 
 LAB_TEST_PANICS(2, free_foreign, LAB_EARLY, "belongs to segkmem")
 {
     if (!zone_make())
         return;
-    zone_allocated(8, 0);
-    page_array[8].page_state = PAGE_SLAB;
-    expect_refused(8, 0);
+    zone_allocated(somewhere() + 8, 0);
+    page_array[somewhere() + 8].page_state = PAGE_SLAB;
+    expect_refused(somewhere() + 8, 0);
 }
 
 /* ---- 2.5: the start ----------------------------------------------------- */

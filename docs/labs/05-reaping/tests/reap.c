@@ -5,9 +5,15 @@
  */
 #include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
+#include "tools/workshop/labs/seed.h"
 #include "mm/tests/kmem_test.h"
 
-#define SLABS 6u
+/* What follows from the seed. */
+enum {
+    FREE_SLABS = 50
+};
+
+#define SLABS (6 + lab_pick(FREE_SLABS, 6))
 #define PER   TEST_WS_PER
 
 /* How many slabs a reap would release. */
@@ -50,19 +56,19 @@ LAB_TEST(5, used, LAB_BARE)
 
     kmem_update();
     test_alloc(cp, 0, 2 * PER + 1); /* three slabs are needed */
-    test_ws_expect(cp, 3, 3, 0);
+    test_ws_expect(cp, SLABS - 3, SLABS - 3, 0);
     test_free(cp, 0, 2 * PER + 1);
-    test_ws_expect(cp, 6, 3, 0);
+    test_ws_expect(cp, SLABS, SLABS - 3, 0);
     test_alloc(cp, 0, 1); /* and then one: the minimum does not rise */
-    test_ws_expect(cp, 5, 3, 0);
+    test_ws_expect(cp, SLABS - 1, SLABS - 3, 0);
     test_free(cp, 0, 1);
     kmem_update();
-    test_ws_expect(cp, 6, 6, 3);
+    test_ws_expect(cp, SLABS, SLABS, SLABS - 3);
     test_alloc(cp, 0, 5 * PER);
-    test_ws_expect(cp, 1, 1, 3);
+    test_ws_expect(cp, SLABS - 5, SLABS - 5, SLABS - 3);
     test_free(cp, 0, 5 * PER);
     kmem_update();
-    test_ws_expect(cp, 6, 6, 1);
+    test_ws_expect(cp, SLABS, SLABS, SLABS - 5);
     test_ws_end(cp);
 }
 
@@ -80,9 +86,10 @@ LAB_TEST(5, bounds, LAB_BARE)
         cp->cache_ws_min = bounds[i][1];
         if (would_take(cp) != bounds[i][2])
             KT_FAIL(
-                "with T = 6, L = %u and m = %u a reap may release %u slabs, "
+                "with T = %u, L = %u and m = %u a reap may release %u slabs, "
                 "not %zu",
-                bounds[i][0], bounds[i][1], bounds[i][2], would_take(cp));
+                SLABS, bounds[i][0], bounds[i][1], bounds[i][2],
+                would_take(cp));
     }
     test_ws_end(cp);
 }
@@ -243,13 +250,13 @@ LAB_TEST(5, keeps, LAB_BARE)
     cp->cache_ws_min = 4;
     kmem_cache_reap(cp, KMEM_REAP_WS, &r);
     KT_EQ(r.reap_slabs, 4);
-    KT_EQ(r.reap_kept, 2);
-    KT_EQ(cp->cache_slabs, 2);
+    KT_EQ(r.reap_kept, SLABS - 4);
+    KT_EQ(cp->cache_slabs, SLABS - 4);
     kmem_cache_reap(cp, KMEM_REAP_WS, &r);
     if (r.reap_slabs != 0)
-        KT_FAIL("the working set of 2 slabs was kept once, then released: %zu "
+        KT_FAIL("the working set of %u slabs was kept once, then released: %zu "
                 "slabs",
-                r.reap_slabs);
+                SLABS - 4, r.reap_slabs);
     test_ws_end(cp);
     reap_twice(SLABS, 3);
     reap_twice(2, 5);

@@ -7,18 +7,25 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "tools/workshop/labs/lab.h"
+#include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/bench/cmd_bench.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "mm/tests/kmem_test.h"
 
-#define PIPES 300u
+/* How many pipes there are in a test follows from the seed. */
+enum {
+    HOW_MANY = 60
+};
+
+#define PIPES_MAX 300
+#define PIPES     (200 + lab_pick(HOW_MANY, PIPES_MAX - 200))
 
 static struct {
     struct file *read_end;
     struct file *write_end;
-} out[PIPES];
+} out[PIPES_MAX];
 
 /* Creates pipes until there are n. Returns 0, or the first error. */
 static int make(unsigned from, unsigned n)
