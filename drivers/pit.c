@@ -37,7 +37,7 @@ static struct spinlock pit_lock = SPINLOCK_INIT("pit", LOCK_RANK_PIT);
 
 static void timer_irq(struct trapframe *tf UNUSED)
 {
-    uint64_t ms = timer_ms() + 1000 / TIMER_HZ;
+    uint64_t ms = timer_ms() + TICK_MS;
 
     timer_now.now_high = (uint32_t)(ms >> 32);
     timer_now.now_low = (uint32_t)ms;

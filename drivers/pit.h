@@ -6,6 +6,7 @@
 #include "kernel/lib/types.h"
 
 #define TIMER_HZ 100u
+#define TICK_MS  (1000u / TIMER_HZ)
 
 /* Starts the clock, after pic_init and with interrupts enabled. False: none
  * comes. Then there is no time, and other devices will not interrupt either. */

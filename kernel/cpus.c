@@ -258,7 +258,7 @@ static void print_cpu_place(const struct cpu *cpu)
 static unsigned idle_share(const struct cpu *cpu)
 {
     uint64_t ms = timer_ms() - cpu->cpu_since_ms;
-    uint64_t idle = cpu->cpu_idle->task_ticks * (1000 / TIMER_HZ);
+    uint64_t idle = cpu->cpu_idle->task_ticks * TICK_MS;
 
     return (unsigned)MIN(ms == 0 ? 100 : idle * 100 / ms, 100);
 }

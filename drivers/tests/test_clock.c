@@ -12,8 +12,6 @@
 #include "kernel/x86/tests/steps.h"
 #include "tools/workshop/ktest/ktest.h"
 
-#define TICK_MS (1000 / TIMER_HZ)
-
 static unsigned at;   /* the step before which the other processor acts */
 static uint64_t read; /* by the stepped function */
 

@@ -180,7 +180,7 @@ static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
     out(to, "%5d %5d %5d %4s %-7s %3u%s %7llu %8llu %-13s %s\n",
         (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group, session,
         proc_state(st->stat_state), st->stat_priority, cpu,
-        (unsigned long long)st->stat_ticks * (1000 / TIMER_HZ),
+        (unsigned long long)st->stat_ticks * TICK_MS,
         (unsigned long long)st->stat_switches,
         st->stat_waits_for != NULL ? st->stat_waits_for : "-", st->stat_name);
 }

@@ -6,6 +6,7 @@
  *                       └── task      └── task, space
  */
 #include "kernel/object/session.h"
+#include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -23,7 +24,7 @@
 
 #define RESERVE_SHARE 32u /* a page of the reserve for so many of memory */
 
-#define END_TRIES 100 /* a hundredth of a second each */
+#define END_MS 1000 /* the patience of session_end */
 
 uint32_t session_limit[SESSION_RESOURCES];
 uint32_t session_reserve;
@@ -141,18 +142,19 @@ static unsigned kill_all(uint32_t number)
 
 int session_end(uint32_t number)
 {
+    uint64_t until = timer_ms() + END_MS;
     struct session_stat st;
 
     if (number == 0 || !session_stat(number - 1, &st) ||
         st.stat_number != number)
         return -ESRCH;
     /* A task that was being created has now been started. */
-    for (int i = 0; i < END_TRIES; i++) {
-        if (kill_all(number) == 0)
-            return 0;
+    while (kill_all(number) != 0) {
+        if (timer_ms() >= until)
+            return -EBUSY;
         sched_sleep_ms(10);
     }
-    return -EBUSY;
+    return 0;
 }
 
 /* ---- snapshots ---------------------------------------------------------- */

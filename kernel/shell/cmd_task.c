@@ -22,10 +22,9 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/switch.h"
 
-#define BATCH       8 /* rows per snapshot */
-#define FRAMES_MAX  24
-#define MS_PER_TICK (1000 / TIMER_HZ)
-#define MS_TO_DIE   10
+#define BATCH      8 /* rows per snapshot */
+#define FRAMES_MAX 24
+#define MS_TO_DIE  10
 
 /* ---- shared by the commands --------------------------------------------- */
 
@@ -126,7 +125,7 @@ static void json_task(const struct task_stat *st)
             (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
             (unsigned)session_of(st->stat_pid), proc_state(st->stat_state),
             st->stat_priority, st->stat_user ? "true" : "false",
-            st->stat_ticks * MS_PER_TICK, st->stat_switches);
+            st->stat_ticks * TICK_MS, st->stat_switches);
     if (cpu_count > 1)
         kprintf("\"cpu\":%u,", st->stat_cpu);
     kprintf("\"waits_for\":");

@@ -327,8 +327,10 @@ int sched_sleep_ms(uint32_t ms)
     static struct wait_queue asleep = WAIT_QUEUE_INIT(asleep, "sleep");
     int result;
 
+    /* It may begin anywhere between two ticks. */
+    ms = MIN(ms, UINT32_MAX - TICK_MS) + TICK_MS;
     spin_lock(&sched_lock);
-    result = wait_queue_block(&asleep, true, MAX(ms, 1u));
+    result = wait_queue_block(&asleep, true, ms);
     spin_unlock(&sched_lock);
     return result == -ETIMEDOUT ? 0 : result;
 }

@@ -5,8 +5,6 @@
 #include "drivers/pit.h"
 #include "kernel/task/task.h"
 
-#define MS_PER_TICK (1000u / TIMER_HZ)
-
 /* In one tick; others come in the next one. */
 #define FIRED_MAX 1000
 
@@ -23,8 +21,7 @@ void timeouts_init(void)
 /* Inserts a time-out into the list of the first tick at or after its time. */
 static void timeout_enter(struct timeout *timeout)
 {
-    uint32_t tick =
-        ((uint32_t)timeout->timeout_ms + MS_PER_TICK - 1) / MS_PER_TICK;
+    uint32_t tick = ((uint32_t)timeout->timeout_ms + TICK_MS - 1) / TICK_MS;
 
     list_insert_before(&wheel[tick % TIMEOUT_SLOTS], &timeout->timeout_link);
 }
@@ -67,8 +64,7 @@ static bool handle_one(void)
  * handles what is left here. */
 void timeouts_tick(void)
 {
-    struct list *now =
-        &wheel[(uint32_t)timer_ms() / MS_PER_TICK % TIMEOUT_SLOTS];
+    struct list *now = &wheel[(uint32_t)timer_ms() / TICK_MS % TIMEOUT_SLOTS];
 
     spin_lock(&sched_lock);
     list_splice(now, &due);

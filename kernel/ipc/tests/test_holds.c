@@ -388,11 +388,17 @@ static void call_next(void *arg)
     drop_handles(NULL);
 }
 
-static void disturb(void *unused)
+/* Runs at each tick. */
+static void disturb(void *unused UNUSED)
 {
-    (void)unused;
-    while (!ring_done)
-        sched_sleep_ms(1);
+    struct wait_queue q;
+
+    wait_queue_init(&q, "a tick");
+    while (!ring_done) {
+        spin_lock(&sched_lock);
+        wait_queue_block(&q, false, 1);
+        spin_unlock(&sched_lock);
+    }
 }
 
 /* Those that do not call yet leave. */

@@ -218,13 +218,20 @@ KTEST(task, a_slice_ends_by_itself)
     KT_TRUE(spins[0] < 2 * spins[1] && spins[1] < 2 * spins[0]);
 }
 
+/* Wherever between two ticks it begins. */
 KTEST(task, sleep_lasts_at_least)
 {
-    uint64_t start = timer_ms();
+    for (unsigned i = 0; i < 8; i++) {
+        uint64_t start = timer_us() + i * 1300, slept;
 
-    KT_EQ(sched_sleep_ms(50), 0);
-    KT_GE(timer_ms() - start, 50);
-    KT_LE(timer_ms() - start, 80);
+        while (timer_us() < start)
+            cpu_relax();
+        start = timer_us();
+        KT_EQ(sched_sleep_ms(30), 0);
+        slept = timer_us() - start;
+        KT_GE(slept, 30000);
+        KT_LE(slept, 60000);
+    }
 }
 
 static void sleep_and_note(void *arg)
