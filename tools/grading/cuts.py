@@ -21,7 +21,9 @@ import textwrap
 from dataclasses import dataclass, field
 from pathlib import Path
 
-WIDTH = 80
+from tools.grading import functions
+from tools.grading.functions import WIDTH
+
 HEADER = "tools/workshop/labs/missing.h"
 MISSING = "LAB_MISSING"
 FILE_SCOPE = "file scope"
@@ -191,6 +193,10 @@ def _call(cut, page, indent):
     return [start, f'{indent}{" " * len("lab_missing(")}"{page}");']
 
 
+def _missing(cut, page, indent):
+    return _comment(cut, page, indent) + _call(cut, page, indent)
+
+
 def context(cut):
     """The number of context lines at the top and at the bottom of a cut."""
     short, top, bottom = min(len(cut.before), len(cut.after)), 0, 0
@@ -217,7 +223,7 @@ def _placed(cut, lines, page):
     for line in cut.after[top:len(cut.after) - bottom]:
         if line.strip() == MISSING:
             indent = line[:-len(MISSING)]
-            new += _comment(cut, page, indent) + _call(cut, page, indent)
+            new += _missing(cut, page, indent)
         else:
             new.append(line)
     return start, end, cut, new
@@ -256,4 +262,24 @@ def apply(text, cuts, page):
     missing = [cut for cut in cuts if cut.missing and cut.path.endswith(C)]
     if missing:
         _include(missing[0], lines)
+    return "\n".join(lines) + "\n"
+
+
+# ---- the open stage --------------------------------------------------------
+
+def outline(text, stage, path, page):
+    """The text of the file `path` with missing bodies, and without static
+    functions, except those of `stage.keep`."""
+    lines = text.splitlines()
+    for f in reversed(functions.functions(text)):
+        cut = Cut("", 0, stage.name, path, f.name, stage.title)
+        if f.name in stage.keep:
+            continue
+        if f.static:
+            del lines[f.start:f.end + 1]
+        else:
+            lines[f.body + 1:f.end - 1] = [
+                *(f"    (void){name};" for name in f.parameters),
+                *_missing(cut, page, "    ")]
+    _include(Cut("", 0, stage.name, path, FILE_SCOPE, stage.title), lines)
     return "\n".join(lines) + "\n"

@@ -13,7 +13,7 @@ import re
 import textwrap
 from dataclasses import dataclass
 
-from tools.grading.cuts import WIDTH
+WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,13 @@ class Function:
             re.sub(r"(?<!,) ", "\0", head + ";"), WIDTH,
             subsequent_indent=" " * (head.index("(") + 1))
         return "\n".join(lines).replace("\0", " ")
+
+    @property
+    def parameters(self):
+        """The names of its parameters."""
+        head = " ".join(self.text[:self.text.index("\n{")].split())
+        return re.findall(r"(\w+)(?=[,)])", head[head.index(
+            self.name + "("):].replace("(void)", "()"))
 
     def calls(self, name):
         return re.search(rf"\b{name}\b", self.text) is not None

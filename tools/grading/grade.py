@@ -1,6 +1,6 @@
 """Grades labs: `tools/grade TREE...` for instructors, `make grade` in a tree.
 
-    tools/grade [--lab 2] [--roster seeds.csv] [--out dir] TREE...
+    tools/grade [--lab 2] [--open] [--roster seeds.csv] [--out dir] TREE...
     tools/grade --here [--lab 2]        this tree: make grade
 
 The hand-in files of the lab (lab.toml) are taken from TREE, a folder or the
@@ -21,7 +21,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools.grading import archive, grading, labs, questions, report, roster
-from tools.grading import screen, workshop
+from tools.grading import screen, tokens, workshop
 from tools.grading.archive import ArchiveError
 from tools.grading.budget import EACH, WHOLE, Budget
 from tools.grading.grading import GradeError
@@ -30,6 +30,9 @@ from tools.grading.questions import Machine
 from tools.run import sandbox
 
 ROOT = Path(__file__).resolve().parents[2]
+
+# A file of the open stage that holds more than this of the lab's is looked at.
+COPIED = 0.3
 
 
 class Skipped(Exception):
@@ -47,8 +50,8 @@ def stamp(tree):
     except (OSError, ValueError, RecursionError):
         return {}
     return {key: data[key] for key, kind in
-            (("lab", int), ("seed", int), ("version", str), ("files", dict))
-            if type(data.get(key)) is kind}
+            (("lab", int), ("seed", int), ("version", str), ("files", dict),
+             ("open", bool)) if type(data.get(key)) is kind}
 
 
 def seed_of(tree, own, options):
@@ -82,8 +85,16 @@ def which(tree, folder, options):
     if number is None:
         raise Skipped("which lab? it has no .lab: use --lab N (make grade "
                       "LAB=N)")
-    return (labs.load(ROOT, number), *seed_of(tree, said.get("seed"), options),
-            grading.clean(said.get("version", "")))
+    lab, opened = labs.load(ROOT, number), said.get("open", False)
+    seed, note = seed_of(tree, said.get("seed"), options)
+    if opened and not options.here and not options.open:
+        raise Skipped("its .lab says that it is of the open stage: use --open")
+    if options.open and not opened:
+        note = "; ".join(filter(None, [note, "its .lab does not say that it is "
+                                       "of the open stage"]))
+    if options.open or options.here and opened:
+        lab = labs.open_stage(lab)
+    return lab, seed, note, grading.clean(said.get("version", ""))
 
 
 # ---- grading ---------------------------------------------------------------
@@ -157,9 +168,21 @@ class Grader:
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
         grade.notes += notes + ([note] if note else [])
+        grade.notes += self.copies(lab, handed.files) if lab.opened else []
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
                         for o in grade.outcomes if o.state == "changed"]
         return grade
+
+    @staticmethod
+    def copies(lab, files):
+        """A line about each file of the open stage that holds much of what the
+        lab's other hand-out has."""
+        heads, solved = labs.handed_out(ROOT, lab), labs.solved(ROOT, lab)
+        for name in files.keys() & set(lab.open.files):
+            text = solved.get(name) or (ROOT / name).read_text("utf-8")
+            part = tokens.share(files[name].decode(), text, heads[name])
+            if part > COPIED:
+                yield f"{name}: holds {part:.0%} of the lab's own text"
 
     def ask(self, grade, files, kernel):
         """Adds the outcomes of the questions."""
@@ -191,6 +214,8 @@ def parse():
                         "maybe group; a TREE has the name of one")
     parser.add_argument("--name", metavar="NAME",
                         help="of the one TREE in the roster (its folder's)")
+    parser.add_argument("--open", action="store_true",
+                        help="the lab's open stage")
     parser.add_argument("--out", metavar="DIR",
                         help="folder for the results")
     parser.add_argument("--work", metavar="DIR",

@@ -233,12 +233,20 @@ def run_test(kernel, test, lab, budget):
 
 
 def run_tests(kernel, lab, budget):
-    """Outcomes of all tests of a lab; as many run at a time as there are
-    processors. Without a kernel none runs."""
+    """Outcomes of all tests of a lab, and of its open stage; as many run at a
+    time as there are processors. Without a kernel none runs."""
     if kernel is None:
-        return [Outcome(test, "no kernel", ["the kernel does not build"])
-                for test in lab.tests]
-    kernel = stopped.Kernel(kernel)
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        return list(pool.map(
-            lambda test: run_test(kernel, test, lab, budget), lab.tests))
+        outcomes = [Outcome(test, "no kernel", ["the kernel does not build"])
+                    for test in lab.tests]
+    else:
+        kernel = stopped.Kernel(kernel)
+        with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+            outcomes = list(pool.map(
+                lambda test: run_test(kernel, test, lab, budget), lab.tests))
+    return outcomes + ([_open_stage(lab, outcomes)] if lab.opened else [])
+
+
+def _open_stage(lab, outcomes):
+    left = [o.item.name for o in outcomes if o.state != "pass"]
+    return Outcome(lab.open, "fail", [f"not passed: {', '.join(left)}"]) \
+        if left else Outcome(lab.open, "pass")

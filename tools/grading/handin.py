@@ -60,7 +60,8 @@ def listing(lab, handed, before):
             "as handed out"
         yield f"    {name:<{width}}  {len(data):>7,} bytes, {state}"
     text = b"".join(handed.files.values()).decode()
-    left = [t.id for t in lab.tasks if f'lab_missing("{t.id}"' in text]
+    ids = [t.id for t in lab.tasks] + [lab.open.name if lab.open else ""]
+    left = [task for task in ids if f'lab_missing("{task}"' in text]
     if left:
         yield f"not written yet: task {', '.join(left)}"
     sheet = handed.files.get(str(lab.answers[0]), b"")

@@ -1,14 +1,15 @@
 """Writes the tree that a lab hands out: `make lab LAB=2 OUT=dir`.
 
     python3 -m tools.grading.lab --lab 2 --out dir [--seed n] [--tasks 2.1,2.3]
-        [--git] [--roster file.csv]
+        [--open] [--git] [--roster file.csv]
 
 The solutions of that lab are cut from the sources, except those of `tasks`.
 What other labs cut is an object, built beforehand, and what is for instructors
 is left out (docs/labs.md says what a hand-out has). `seed` is for labs whose
 answers depend on the student; the hand-out's file .lab holds it and the number
 of the lab, so that `make grade` needs no LAB there, and what the files to hand
-in were, so that `make handin` knows which are edited. With --git it is a git
+in were, so that `make handin` knows which are edited. With --open it is the
+lab's open stage. With --git it is a git
 repository, into which `make update` merges a newer hand-out. With --roster each
 student has a hand-out with their seed, in a folder of their name.
 """
@@ -54,6 +55,12 @@ GIVEN = """
 Your kernel stops where code is missing. `make run GIVEN=1` boots all the same:
 objects take the place of the functions that you have not written, and what you
 have written runs. `make grade` never uses them.
+"""
+
+OPEN = """
+This is the open stage: of {files} you have the heads of the
+functions. {page} says more. If all tests pass, it earns
+{points} points more.
 """
 
 # For hand-outs that are git repositories.
@@ -124,6 +131,7 @@ def write_extras(root, lab, out, seed, solved, git=False):
     (out / labs.STAMP).write_text(
         f"# Written by `make lab`; `make grade` reads it.\n"
         f"{lab.stamp}seed = {seed}\nsolved = [{tasks}]\n"
+        + ("open = true\n" if lab.opened else "") +
         f'version = "{version(root)}"\n'
         "\n[files]\n" + "".join(
             f'"{name}" = "{sha256((out / name).read_bytes()).hexdigest()}"\n'
@@ -137,6 +145,9 @@ def write_extras(root, lab, out, seed, solved, git=False):
               and mark in (out / name).read_text("utf-8")]
     if marked:
         text += PLACES.format(number=lab.number, sources=" ".join(marked))
+    if lab.opened:
+        text += OPEN.format(page=lab.page, files=" ".join(lab.open.files),
+                            points=lab.open.points)
     if git:
         text += REPOSITORY
     (out / "START-HERE.md").write_text(text, encoding="utf-8")
@@ -150,6 +161,7 @@ def parse():
     for name in ("lab", "out", "seed", "tasks", "roster"):
         parser.add_argument(f"--{name}", metavar=name.upper(), default="")
     parser.add_argument("--git", action="store_true")
+    parser.add_argument("--open", action="store_true")
     return parser.parse_args()
 
 
@@ -201,6 +213,7 @@ def main():
     if not options.lab:
         raise LabError("LAB is missing: make lab LAB=2 OUT=dir")
     lab = labs.load(ROOT, options.lab)
+    lab = labs.open_stage(lab) if options.open else lab
     solved = wanted_tasks(lab, options.tasks)
     seeds = seeds_of(options)
     names = labs.tracked(ROOT)

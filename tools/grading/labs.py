@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tools.grading import cuts, forms, functions
@@ -90,6 +90,19 @@ class Question:
 
 
 @dataclass
+class Open:
+    """The open stage: the same lab, but of `files` a hand-out has the heads of
+    functions alone, except those of `keep`. Earns points if all tests pass."""
+    name: str
+    files: list
+    points: int
+    keep: list = field(default_factory=list)
+    hint: str = "all tests of the lab must pass"
+    title: str = "the open stage"
+    tasks: list = field(default_factory=list)
+
+
+@dataclass
 class Lab:
     folder: Path        # from the tree's root
     number: int
@@ -105,6 +118,8 @@ class Lab:
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
     questions: list = field(default_factory=list)
+    open: Open = None
+    opened: bool = False    # it is the open stage that is handed out, or graded
 
     @property
     def page(self):
@@ -139,6 +154,8 @@ KEYS = {
             "cpus": (NUMBER, False),
             "mine": (TEXT, False), "given": (SWITCH, False),
             "spoilers": (TEXTS, False)},
+    "open": {"files": (TEXTS, True), "points": (NUMBER, True),
+             "keep": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
@@ -196,6 +213,7 @@ def read(root, folder):
     path = Path(folder) / "lab.toml"
     data = parse(Path(root) / path)
     lists = {name: data.pop(name, []) for name in TABLES}
+    stage = data.pop("open", None)
     lab = Lab(folder=Path(folder), **_checked(data, "lab", path))
     for name, kind in TABLES.items():
         if not isinstance(lists[name], list):
@@ -203,6 +221,9 @@ def read(root, folder):
         rows = [kind(**_checked(row, name, f"{path}: {name} {number}"))
                 for number, row in enumerate(lists[name], 1)]
         setattr(lab, name + "s", rows)
+    if stage is not None:
+        lab.open = Open(name=f"{lab.number}.open",
+                        **_checked(stage, "open", f"{path}: open"))
     _check(root, lab, path)
     return lab
 
@@ -269,6 +290,9 @@ def _check_files(root, lab, fail):
             fail(f"files: {name} is a header, which tests would include")
         if not (root / name).is_file() or (root / name).is_symlink():
             fail(f"files: {name} is not a file")
+    for name in lab.open.files if lab.open else ():
+        if name not in lab.files or not name.endswith(".c"):
+            fail(f"open: {name} is no C file among those that are handed in")
     if lab.mine and not (root / lab.folder / lab.mine).is_file():
         fail(f"mine: {lab.folder}/{lab.mine} is not a file")
     for name in lab.spoilers:
@@ -304,6 +328,13 @@ def load(root, number):
         raise LabError(f"there is no lab {number!s:.20}; there are "
                        f"{', '.join(map(str, there))}")
     return read(root, there[int(number)])
+
+
+def open_stage(lab):
+    """The open stage of a lab."""
+    if lab.open is None:
+        raise LabError(f"lab {lab.number} has no open stage")
+    return replace(lab, opened=True)
 
 
 def tracked(root):
@@ -444,10 +475,17 @@ def later_parts(root, lab):
 def given_parts(root, lab):
     """{path: source} of the objects with which `make run GIVEN=1` replaces the
     functions that a student of the lab has not written."""
+    if not lab.given:
+        return {}
     found = {}
     for cut in all_cuts(root, lab):
-        if lab.given and cut.function != cuts.FILE_SCOPE:
+        if cut.function != cuts.FILE_SCOPE:
             found.setdefault(cut.path, set()).add(cut.function)
+    for path in lab.open.files if lab.opened else ():
+        text = solved(root, lab).get(path) or \
+            (Path(root) / path).read_text("utf-8")
+        found[path] = {f.name for f in functions.functions(text)
+                       if not f.static} - set(lab.open.keep)
     texts = _made(root, lab, {task.id for task in lab.tasks})
     texts.update(_cut(root, lab, all_cuts(root, lab, "given"), texts))
     return {path: functions.part(
@@ -488,12 +526,17 @@ def handed_out(root, lab, solved=(), texts=()):
     for path, names in later_functions(root, lab).items():
         text = made.get(path) or (Path(root) / path).read_text("utf-8")
         made[path] = functions.rest(text, names)
+    if lab.opened:
+        for path in lab.open.files:
+            text = made.get(path) or (Path(root) / path).read_text("utf-8")
+            made[path] = cuts.outline(text, lab.open, path, lab.page)
     return made
 
 
 def solved(root, lab, texts=()):
     """The same, with all tasks done."""
-    return handed_out(root, lab, {task.id for task in lab.tasks}, texts)
+    every = {task.id for task in lab.tasks}
+    return handed_out(root, replace(lab, opened=False), every, texts)
 
 
 def all_open(root):

@@ -15,7 +15,6 @@ and the cuts are never handed out. Exit status 1 if something was found.
 
 import argparse
 import functools
-import re
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,42 +23,13 @@ from tools.grading import lab as handout
 from tools.grading import labs
 from tools.grading.cuts import context
 from tools.grading.labs import LabError
+from tools.grading.tokens import SHORTEST, bare, tokens, windows
 
 ROOT = Path(__file__).resolve().parents[2]
 ALLOWED = "tools/grading/leaks.toml"
 
-# Tokens of a window; of the shortest solution that says anything alone; and
-# how many files have an idiom.
-WINDOW, SHORTEST, COMMON = 17, 7, 4
-
-
-# ---- tokens ----------------------------------------------------------------
-
-TOKEN = re.compile(r"\w+|->|\+\+|--|&&|\|\||<<=?|>>=?|[-+*/%&|^<>=!]=|[^\w\s]")
-
-
-def tokens(text):
-    """(the tokens of a text, the number of the line of each). Signs that begin
-    a line may be those of a patch, a quotation or a list, and are no tokens."""
-    words, places = [], []
-    for number, line in enumerate(text.split("\n"), 1):
-        found = TOKEN.findall(re.sub(r"^[-+>#*|\s]+", "", line))
-        words += found
-        places += [number] * len(found)
-    return words, places
-
-
-def bare(text):
-    """A text without C's comments; lines keep their numbers."""
-    return re.sub(r"/\*.*?\*/|//[^\n]*", lambda m: "\n" * m[0].count("\n"),
-                  text, flags=re.S)
-
-
-def windows(words):
-    """All windows of some tokens; all of the tokens if there are fewer."""
-    size = min(WINDOW, len(words))
-    return {tuple(words[i:i + size]) for i in range(len(words) - size + 1)} \
-        if size >= SHORTEST else set()
+# How many files have an idiom.
+COMMON = 4
 
 
 # ---- solutions -------------------------------------------------------------

@@ -15,7 +15,7 @@ def main():
         formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--lab")
     parser.add_argument("--seed")
-    parser.set_defaults(here=True, name=None, roster=None)
+    parser.set_defaults(here=True, name=None, roster=None, open=False)
     lab, seed, *_ = grade.which(grade.ROOT, grade.ROOT, parser.parse_args())
     if not lab.mine:
         raise labs.LabError(f"lab {lab.number} is the same for everybody, but "

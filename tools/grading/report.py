@@ -48,9 +48,9 @@ def _points(outcome):
 
 def _row(outcome, width):
     tasks = ", ".join(outcome.item.tasks)
+    which = f"task{'s' * (',' in tasks)} {tasks}" if tasks else "all tasks"
     return (f"{outcome.item.name:<{width}}  {_points(outcome):>7}  "
-            f"{outcome.state:<12}  task{'s' * (',' in tasks)} "
-            f"{tasks}".rstrip())
+            f"{outcome.state:<12}  {which}")
 
 
 def _unchecked(outcomes, width):
@@ -72,7 +72,8 @@ def table(grade):
     """The whole report, as text."""
     lab = grade.lab
     width = max(len(o.item.name) for o in grade.outcomes)
-    lines = [f"Lab {lab.number}: {lab.title}", ""]
+    stage = ", the open stage" if lab.opened else ""
+    lines = [f"Lab {lab.number}: {lab.title}{stage}", ""]
     lines += [f"note: {line}" for line in grade.problems]
     if grade.build_errors:
         lines += ["the kernel does not build:"]
@@ -83,7 +84,8 @@ def table(grade):
             lines += ["    " + line for line in explanation(outcome)]
     lines += _unchecked(grade.outcomes, width)
     left = sum(o.item.points for o in grade.outcomes if _is_kept(o))
-    lines += ["", f"{'total':<{width}}  {grade.score:g}/{100 - left}" +
+    most = 100 + (lab.open.points if lab.opened else 0)
+    lines += ["", f"{'total':<{width}}  {grade.score:g}/{most - left}" +
               (f", and {left} points that are not checked here" if left
                else "")]
     return "\n".join(lines) + "\n"

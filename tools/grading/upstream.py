@@ -108,7 +108,8 @@ def which(text):
     """What must be the same in two hand-outs of one student, from .lab."""
     try:
         data = labs.tomllib.loads(text)
-        return f"lab {data['lab']} with seed {data['seed']}"
+        stage = ", open stage," if data.get("open") else ""
+        return f"lab {data['lab']}{stage} with seed {data['seed']}"
     except (ValueError, KeyError):
         return "no hand-out"
 

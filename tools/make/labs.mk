@@ -14,9 +14,10 @@ lab:                              ## a student's tree: LAB=2 OUT=dir
                                   ## SEED=7 TASKS=2.1,2.3 (solved in it)
                                   ## GIT=1: a git repository
                                   ## ROSTER=file.csv: for each student
+                                  ## OPEN=1: the lab's open stage
 	@$(PYTHON) -m tools.grading.lab --lab "$$LAB" --out "$$OUT" \
 	    --seed "$$SEED" --tasks "$$TASKS" --roster "$$ROSTER" \
-	    $(if $(call on,GIT),--git)
+	    $(if $(call on,GIT),--git) $(if $(call on,OPEN),--open)
 
 update:                           ## in a hand-out that is a git repository:
                                   ## merges a newer one, FROM=dir-or-url

@@ -347,6 +347,9 @@ def tree(tmp_path):
     ('["mm/x.c"]', '["README.md"]',
      r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
     ('id = "2.2"', 'id = "2.3"', "2.merge names the unknown task 2.2"),
+    ("[[task]]", 'open = { files = ["a.c"], points = 1 }\n[[task]]',
+     "open: a.c is no C file among those that are handed in"),
+    ("[[task]]", "open = { files = [] }\n[[task]]", "open: points is missing"),
     ("[[test]]", "[test]", "(?i)invalid|twice|cannot|overwrite"),
 ])
 def test_lab_toml_is_checked(tree, old, new, why):
@@ -615,6 +618,65 @@ def test_a_hand_out_for_each_student(tree, tmp_path):
     assert not (tmp_path / "more").exists()
 
 
+OPENED = """\
+#include "mm/buddy.h"
+#include "tools/workshop/labs/missing.h"
+#ifdef X
+#include "mm/x.h"
+#endif
+
+static int x;
+
+void split(struct page *p)
+{{
+    (void)p;
+    /* Task 2.open: the open stage. See docs/labs/02-buddies/README.md. */
+    lab_missing("2.open", "docs/labs/02-buddies/README.md");
+}}
+
+{}
+void twice(void)
+{{
+    again();
+
+    again();
+}}
+"""
+MERGE_OPENED = """\
+void merge(struct page *p)
+{
+    (void)p;
+    /* Task 2.open: the open stage. See docs/labs/02-buddies/README.md. */
+    lab_missing("2.open", "docs/labs/02-buddies/README.md");
+}
+"""
+
+
+@pytest.mark.parametrize("tasks", ["", "2.1", "2.1,2.2"])
+def test_the_open_stage(tree, tmp_path, tasks):
+    """Heads without bodies and without static functions, but what is kept,
+    whatever tasks are solved; what is a later lab's is an object."""
+    path = tree / "docs/labs/02-buddies/lab.toml"
+    path.write_text(LAB_TOML.replace("[[task]]", '[open]\nfiles = ["mm/x.c"]\n'
+                                     'points = 9\nkeep = ["twice"]\n[[task]]',
+                                     1), "utf-8")
+    (tree / "docs/labs/02-buddies/cuts/2.2.cut").unlink()
+    done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--open",
+               "--tasks", tasks)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "out/mm/x.c").read_text("utf-8")
+    assert text == OPENED.format(MERGE_OPENED)
+    stamp = (tmp_path / "out/.lab").read_text("utf-8")
+    assert "\nopen = true\n" in stamp
+    start = (tmp_path / "out/START-HERE.md").read_text("utf-8")
+    assert "of mm/x.c you have the heads" in start and "9 points" in start
+    lab(tree, "--lab", "2", "--out", tmp_path / "plain")
+    assert "open" not in (tmp_path / "plain/.lab").read_text("utf-8")
+    later(tree, LATER)
+    text = labs.handed_out(tree, labs.open_stage(labs.load(tree, 2)))["mm/x.c"]
+    assert text == OPENED.format("void merge(struct page *p);\n")
+
+
 def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
     lab(tree, "--lab", "3", "--out", tree / "first")
     lab(tree, "--lab", "2", "--out", tmp_path / "out")
@@ -671,6 +733,7 @@ def test_marks_and_line_ends_of_other_editors(tree, tmp_path, name, change):
     (["--lab", "2", "--out", "README.md"], "README.md: File exists"),
     (["--lab", "2", "--out", "new", "--tasks", "2.1,2.8"], "no task 2.8"),
     (["--lab", "2", "--out", "new", "--seed", "-1"], "SEED: -1 is no seed"),
+    (["--lab", "2", "--out", "new", "--open"], "lab 2 has no open stage"),
     (["--lab", "2", "--out", "new", "--roster", "no.csv"], "no.csv"),
     (["--lab", "2", "--out", "new", "--roster", "x", "--seed", "1"],
      "SEED is one for all"),

@@ -78,6 +78,7 @@ title = "Ends"
 hours = "none"
 reading = []
 files = ["{WORK}", "{SHEET}"]
+open = {{ files = ["{WORK}"], points = 10 }}
 task = [{{ id = "0.1", title = "a" }}, {{ id = "0.2", title = "b" }},
         {{ id = "0.3", title = "c" }}]
 
@@ -646,6 +647,53 @@ def test_handin_says_what_is_not_packed(here):
     assert done.returncode == 0 and (here / HANDIN).exists()
     assert "\nnot written yet: task 0.1\nno answer yet: sum\nreceipt: " \
         in done.stdout
+
+
+OWN = """\
+#include "docs/labs/00-ends/services/work.h"
+
+static int shifted(int n, int by)
+{
+    return by < 0 ? n >> -by : n << by;
+}
+
+int lab0_double(int n)
+{
+    return shifted(n, 1);
+}
+
+int lab0_half(int n)
+{
+    return shifted(n, -1);
+}
+"""
+
+
+def test_the_open_stage(tree, graded):
+    """It earns points of its own if all tests pass. A copy of what the other
+    hand-out has is named; whether it is the open stage, not .lab says."""
+    half = OWN.replace("n >> -by", "n")
+    stamp = f"lab = 0\nseed = {SEED}\nopen = true\n"
+    folder = tree.parent / "opened"
+    for name, text, lab in (("own", OWN, stamp), ("half", half, stamp),
+                            ("copy", SOURCES[WORK], "lab = 0\n")):
+        fill(folder / name, {WORK: text, ".lab": lab, SHEET: RIGHT})
+    out = tree.parent / "opened-results"
+    done = run(tree, "--patience", PATIENCE, "--open", "--seed", SEED, "--out",
+               out, *(folder / name for name in ("own", "half", "copy")))
+    assert done.returncode == 1, done.stderr
+    scores = {name: row["score"] for name, row in summary(out).items()}
+    assert scores == {"own": "110", "half": "65", "copy": "110"}
+    report = (out / "half/report.txt").read_text("utf-8")
+    assert re.search(r"(?m)^0\.open +0/10 +fail +all tasks\n"
+                     r" +not passed: 0\.halves$", report)
+    assert re.search(r"(?m)^total +65/110$", report)
+    assert "look at" not in done.stdout.split("== ")[1]
+    assert f"look at {WORK}: holds 100% of the lab's own text" in done.stdout
+    assert "its .lab does not say that it is of the open stage" in done.stdout
+    done = run(tree, "--seed", SEED, folder / "own")
+    assert done.returncode == 2
+    assert "says that it is of the open stage: use --open" in done.stderr
 
 
 @pytest.mark.parametrize("arguments, said", [

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.plain
 def test_reports_stand_odd_text():
     """Reports for XML and terminals have no control characters."""
     test = LabTest("0.a", ["0.1"], 7, "why?")
-    lab = type("Lab", (), {"number": 0, "title": "t"})
+    lab = type("Lab", (), {"number": 0, "title": "t", "opened": False})
     grade = Grade(lab, [Outcome(test, "fail", ["\x1b[2J\0]]>&<\ud800"])])
     ElementTree.fromstring(report.junit(grade))
     assert "\x1b" not in report.junit(grade)
@@ -45,7 +45,8 @@ def test_hints_are_for_what_was_tried(state, told):
 # ---- questions -------------------------------------------------------------
 
 def lab_of(*asked):
-    return type("Lab", (), {"number": 0, "title": "t", "questions": asked,
+    return type("Lab", (), {"number": 0, "title": "t", "opened": False,
+                            "questions": asked,
                             "answers": ("no", "such checker")})
 
 

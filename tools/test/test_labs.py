@@ -63,6 +63,14 @@ def params(*rows, samples=0):
     return found
 
 
+def proofs_of(some):
+    """Parameters of proofs; those of lab 3 are samples."""
+    return pytest.mark.parametrize("lab", [
+        pytest.param(x, id=x.folder.name[:2], marks=[
+            pytest.mark.xdist_group(x.folder.name),
+            sample if x.number == 3 else long]) for x in some])
+
+
 each_lab = pytest.mark.parametrize("lab", [
     pytest.param(x, id=x.folder.name[:2]) for x in LABS])
 each_long, each_seeded = (pytest.mark.parametrize("lab", [
@@ -116,10 +124,9 @@ class Bench:
         kernel = None if errors else self.products / "slate-workshop.elf"
         return workshop.Built(kernel, errors or "")
 
-    def given(self, solved):
-        """The kernel of GIVEN=1 with some tasks solved; its programs are those
-        of the first one."""
-        self.put(labs.handed_out(ROOT, self.lab, solved))
+    def given(self, files):
+        """The kernel of GIVEN=1; its programs are those of the first one."""
+        self.put(files)
         kernel = "build/given/slate-workshop.elf"
         there = (self.tree / kernel).exists()
         errors = workshop.make(self.tree, Budget(),
@@ -127,6 +134,10 @@ class Bench:
                                ["GIVEN=1", *self.options])
         assert errors is None, errors
         return self.tree / kernel
+
+    def write_prebuilt(self, lab):
+        for name, data in workshop.prebuilt(ROOT, lab).items():
+            workshop.write(self.tree / name, data)
 
     def handed_in(self):
         """The hand-in files as they are now."""
@@ -150,12 +161,16 @@ class Bench:
                 questions.Machine(self.tree, kernel), self.kept)
         return {o.item.name: o for o in outcomes}
 
-    def with_tasks(self, solved):
-        """The grade of the hand-out with some tasks solved."""
-        built = self.build(labs.handed_out(ROOT, self.lab, solved))
+    def build_clean(self, files):
+        built = self.build(files)
         said = (self.tree / "build/make.log").read_text("utf-8", "replace")
         assert not built.errors, built.errors
         assert "warning:" not in said, said
+        return built
+
+    def with_tasks(self, solved):
+        """The grade of the hand-out with some tasks solved."""
+        built = self.build_clean(labs.handed_out(ROOT, self.lab, solved))
         answers = {q.id: self.right[q.id] for q in self.lab.questions
                    if set(q.tasks) <= solved}
         if answers and "solve_again" in self.checker:
@@ -399,17 +414,14 @@ def own_functions(lab):
     return found
 
 
-@pytest.mark.parametrize("lab", [
-    pytest.param(x, id=x.folder.name[:2], marks=[
-        pytest.mark.xdist_group(x.folder.name),
-        sample if x.number == 3 else long]) for x in LABS if x.given])
+@proofs_of([x for x in LABS if x.given])
 def test_each_task_is_at_work_before_the_others(bench, lab):
     """With GIVEN=1 the kernel boots and runs programs whatever is written. It
     has all that is, and the objects of the rest."""
     own = own_functions(lab)
     tasks = set().union(*own.values())
     for solved in (set(), *({task} for task in sorted(tasks))):
-        kernel = bench.given(solved)
+        kernel = bench.given(labs.handed_out(ROOT, lab, solved))
         with open(kernel, "rb") as f:
             weak = {s.name for s in ELFFile(f).get_section_by_name(
                 ".symtab").iter_symbols() if s["st_info"]["bind"] == "STB_WEAK"}
@@ -421,6 +433,26 @@ def test_each_task_is_at_work_before_the_others(bench, lab):
                 assert re.search(alone if solved else without, text), text
         text = said(kernel, "run sh -c 'ls /bin | wc'")
         assert re.search(r"(?m)^ +\d\d +\d\d +\d{3}$", text), text
+
+
+# ---- the open stage --------------------------------------------------------
+
+@proofs_of([x for x in LABS if x.open])
+def test_the_open_stage(bench, lab):
+    """Its hand-out builds without a warning, earns nothing, and boots with what
+    is given; the solution earns its points."""
+    stage = labs.open_stage(lab)
+    files = labs.handed_out(ROOT, stage)
+    built = bench.build_clean(files)
+    outcomes = grading.run_tests(built.kernel, stage, Budget())
+    assert not any(o.score for o in outcomes), outcomes
+    bench.write_prebuilt(stage)
+    text = said(bench.given(files), "verify")
+    bench.write_prebuilt(lab)
+    assert "every invariant holds" in text, text
+    outcomes = grading.run_tests(bench.kept.kernel, stage, Budget())
+    assert {o.state for o in outcomes} == {"pass"}
+    assert sum(o.item.points for o in outcomes if o.item == lab.open) > 0
 
 
 # ---- wrong solutions -------------------------------------------------------
