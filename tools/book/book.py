@@ -10,11 +10,14 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.grading import labs
+
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 
 # Parts that have pages of labs, too, and the names of those.
-FOUND = {"Labs": "README.md", "Teaching with it": "INSTRUCTOR.md"}
+FOUND = {"Labs": "README.md", "Slides": labs.SLIDES,
+         "Teaching with it": "INSTRUCTOR.md"}
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from tools.book import book, search, sources  # noqa: E402 (the path)
 from tools.book.edition import Edition  # noqa: E402
 from tools.book.names import Names  # noqa: E402
+from tools.grading import labs  # noqa: E402
 from tools.grading.labs import LabError  # noqa: E402
 
 EDITION = NAMES = SOURCES = INDEX = None    # those of this build: on_config
@@ -100,10 +101,18 @@ def with_labs(text):
     return text
 
 
+def is_slides(path):
+    return os.path.basename(path) == labs.SLIDES
+
+
 def on_page_markdown(markdown, page, **_):
     path = page.file.src_uri
     if path == "index.md":
         markdown = with_labs(markdown)
+    if is_slides(path):
+        page.meta["template"] = "slides.html"
+        if not EDITION.instructors:
+            markdown = labs.without_notes(path, markdown)
     markdown = re.sub(r"\nNext: \[.*\s*$", "\n", markdown)  # the theme has it
     markdown = lists_apart(plain_pipes(plain_fences(markdown)))
     return re.sub(r"(?<!!)\[([^]]+)\]\((?!\w+:)([^)#\s]+)"
@@ -209,6 +218,12 @@ def with_terms(text, page):
     return re.sub(r"<tr>\n<td>(.*?)</td>\n<td>(.*?)</td>", term, text)
 
 
+def with_slides(text):
+    """A slide for each heading."""
+    return re.sub(r"(<h[12] id=.*?)(?=<h[12] id=|\Z)",
+                  r"<section>\n\1</section>\n", text, flags=re.S)
+
+
 def note_code():
     """Enters the functions and structures that the book may mean."""
     for name in NAMES.definitions:
@@ -227,7 +242,8 @@ def on_page_content(content, page, **_):
         content = with_terms(content, page)
     # codehilite writes <pre><span></span><code>
     content = content.replace("<pre><span></span><code>", "<pre><code>")
-    return with_frames(with_prompts(with_links(content, path)))
+    content = with_frames(with_prompts(with_links(content, path)))
+    return with_slides(content) if is_slides(path) else content
 
 
 def on_post_build(config, **_):

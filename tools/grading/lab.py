@@ -91,7 +91,8 @@ def contents(root, lab, names, solved=(), seed=0):
         if name == SEED_FILE:
             text = planted_seed(name, source.read_text(encoding="utf-8"), seed)
         elif name.endswith(".md"):
-            text = labs.page_in_hand_out(lab, source.read_text("utf-8"))
+            text = labs.page_in_hand_out(lab, name,
+                                         source.read_text("utf-8"))
         yield name, text
 
 

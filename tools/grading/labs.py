@@ -394,8 +394,21 @@ ASKED = re.compile(r"^<!-- asked in lab (\d+) -->\n.*?^<!-- /asked -->\n",
                    re.M | re.S)
 
 
-def page_in_hand_out(lab, text):
-    """A page without what this lab or a later one asks."""
+# The slides of a lab. Their quotations are the speaker's notes, which only
+# instructors have.
+SLIDES = "slides.md"
+NOTES = re.compile(r"^>.*\n", re.M)
+
+
+def without_notes(name, text):
+    """A page as students see it."""
+    return NOTES.sub("", text) if Path(name).name == SLIDES else text
+
+
+def page_in_hand_out(lab, name, text):
+    """A page without the speaker's notes, and without what this lab or a later
+    one asks."""
+    text = without_notes(name, text)
     return ASKED.sub(lambda part: part[0] if int(part[1]) < lab.number else
                      f"(Lab {part[1]} asks for what is here in the book.)\n",
                      text)

@@ -481,7 +481,9 @@ def test_the_book_of_a_hand_out(shared_path):
     assert [p.name for p in (folder / "labs").iterdir()] == ["03-slab"]
     links = set(re.findall(r'<a href="(labs/[^"#]+)">',
                            site.article("index.md")))
-    assert links == {"labs/03-slab/index.html"}
+    assert links == {"labs/03-slab/index.html", "labs/03-slab/slides.html"}
+    slides = site.article("labs/03-slab/slides.md")
+    assert slides.count("<section>") >= 8 and "<blockquote>" not in slides
     assert not (folder / "src/mm/buddy.c.html").exists()  # an object
     for path in "mm/segkmem.c", "mm/kmem_slab.c":
         text = (tree / path).read_text(encoding="utf-8")
@@ -547,10 +549,14 @@ def solved():
 
 
 def noted():
-    """(lab, piece) of the sentences of pages for instructors. A row of a table
-    is one."""
-    for page in book.DOCS.glob("labs/*/INSTRUCTOR.md"):
+    """(lab, piece) of the sentences for instructors: of their pages, and of the
+    notes on slides. A row of a table is one."""
+    for page in book.DOCS.glob("labs/*/*.md"):
+        if page.name not in ("INSTRUCTOR.md", labs.SLIDES):
+            continue
         text = re.sub(r"\]\([^)]*\)", "]", page.read_text(encoding="utf-8"))
+        if page.name == labs.SLIDES:
+            text = "\n".join(re.findall(r"^> ?(.*)|^#", text, re.M))
         for sentence in re.split(r"(?<=[.:;?!])\s|\n\s*\n|\n *(?:[-|]|\d+\.) ",
                                  text):
             for piece in windows(search.words(sentence)):
@@ -615,5 +621,6 @@ def test_instructors_see_all(instructors):
             for cut in labs.all_cuts(ROOT, labs.load(ROOT, task[0]))
             if cut.task == task}, task
     pages = seen(instructors, noted(), search.words)
-    assert {(f"labs/{p.parent.name}/INSTRUCTOR.html", p.parent.name)
-            for p in book.DOCS.glob("labs/*/INSTRUCTOR.md")} <= pages
+    assert {(f"labs/{p.parent.name}/{p.stem}.html", p.parent.name)
+            for name in ("INSTRUCTOR.md", labs.SLIDES)
+            for p in book.DOCS.glob(f"labs/*/{name}")} <= pages
