@@ -22,7 +22,7 @@ CHAPTERS = book.chapters()
 
 # Pages about the book, or about teaching with it, and the labs' own.
 ABOUT = ("paper.md", "statements.md", "tree.md", "glossary.md", "adopting.md",
-         "style.md", "labs.md")
+         "demonstration.md", "style.md", "labs.md")
 TOLD = [c for c in CHAPTERS
         if c.path not in ABOUT and not c.path.startswith("labs/")]
 

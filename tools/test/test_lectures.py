@@ -1,5 +1,6 @@
 """The slides of the labs: a deck for each, of a lecture's length; each slide
-fits a screen and has the speaker's notes, which students do not see."""
+fits a screen and has the speaker's notes, which students do not see. And the
+demonstration of a first lecture."""
 
 import re
 
@@ -7,8 +8,9 @@ import pytest
 
 from conftest import ROOT
 from test_book import drawings
-from tools.book import hooks
+from tools.book import book, hooks
 from tools.grading import labs
+from tools.test import shells
 
 pytestmark = pytest.mark.plain
 
@@ -74,3 +76,28 @@ def test_a_heading_begins_a_slide():
     two = '<h2 id="b">B</h2>\n<h3 id="c">C</h3>\n'
     assert hooks.with_slides(one + two) == (
         f"<section>\n{one}</section>\n<section>\n{two}</section>\n")
+
+
+# ---- the first lecture -------------------------------------------------------
+
+DEMONSTRATION = book.DOCS / "demonstration.md"
+
+
+def test_each_command_of_the_demonstration_is_compared():
+    """test_transcripts.py types the listings and compares their answers."""
+    text = DEMONSTRATION.read_text(encoding="utf-8")
+    steps = [s for b in shells.blocks(DEMONSTRATION) for s in b.steps]
+    assert len(steps) > 15
+    assert len(steps) == len(re.findall(r"^    (?:slate> |\$ |\^\\$)", text,
+                                        re.M))
+    assert {s.typed for s in steps if not any(s.lines)} == {
+        "sh", "continue", "exit"}
+
+
+def test_the_demonstration_has_minutes():
+    text = DEMONSTRATION.read_text(encoding="utf-8")
+    marks = [int(m) for m in re.findall(r"^## 0:(\d\d) ", text, re.M)]
+    assert marks == sorted(marks) and marks[0] == 0 and len(marks) > 6
+    assert marks[-1] == 19
+    for part in re.split(r"^## 0:", text, flags=re.M)[1:]:
+        assert "**Say.**" in part
