@@ -3,8 +3,11 @@
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
 MM_SRC      := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
+OTHERS_SRC  := $(filter-out %/serve.c,$(wildcard mm/others/*.c \
+                 mm/others/tests/*.c))
 HOST_SRC    := $(MM_SRC) $(wildcard mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
+                 $(OTHERS_SRC) \
                  $(addprefix tools/workshop/stress/,fail.c watch.c \
                    tests/test_fail.c tests/test_watch.c) \
                  $(addprefix tools/test/,budget.c fibers.c)
@@ -21,7 +24,8 @@ HOST_LIBS   := -lcmocka -lpthread -lm
 
 # The same with magazines. Without the cases that know what the slabs do.
 MAGAZINES := -DHOST_MAGAZINES=1
-MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% %/test_clock.c \
+MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% mm/others/% \
+               %/test_clock.c \
                %/test_explore.c %/test_fail.c %/test_watch.c,$(HOST_SRC)) \
                mm/tests/test_kmem_mag.c
 

@@ -57,13 +57,14 @@ PRODUCT = ("boot", "kernel", "mm", "drivers")
 # own files and those of the floors below it, written here above it. Below LESS
 # are floors that may include less than that.
 FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/inspect",
-          "mm/debug", "drivers", "kernel/task", "kernel/object", "kernel/vm",
-          "kernel/ipc", "kernel/fs", "kernel/syscall", "kernel/shell", "kernel",
-          "boot")
+          "mm/debug", "mm/others", "drivers", "kernel/task", "kernel/object",
+          "kernel/vm", "kernel/ipc", "kernel/fs", "kernel/syscall",
+          "kernel/shell", "kernel", "boot")
 LESS = {
     "mm": ("kernel/lib",),
     "mm/inspect": ("kernel/lib", "mm"),
     "mm/debug": ("kernel/lib", "mm", "mm/inspect"),
+    "mm/others": ("kernel/lib", "mm", "mm/inspect", "mm/debug"),
 }
 # Programs: what the folders of a kind may include besides their own.
 PROGRAMS = {
@@ -358,19 +359,22 @@ def all_lines(paths):
 
 def rooms():
     """{room: its lines}, for ring 0 those that hold code."""
-    core, observers, shell, rest = \
-        "mm/ core", "mm/inspect, mm/debug", "shell", "rest of ring 0"
-    code = dict.fromkeys((core, observers, shell, rest), 0)
+    core, observers, others, shell, rest = \
+        "mm/ core", "mm/inspect, mm/debug", "mm/others", "shell", \
+        "rest of ring 0"
+    code = dict.fromkeys((core, observers, others, shell, rest), 0)
     for path in sources(".c", ".h", ".asm"):
         if not in_ring_0(path):
             continue
         name = str(path)
         room = (observers if name.startswith(OBSERVERS) else
+                others if name.startswith("mm/others/") else
                 core if name.startswith("mm/") else
                 shell if name.startswith("kernel/shell/") else rest)
         code[room] += code_lines(path)
     return {**code,
-            "ring 0 without shell": sum(code.values()) - code[shell],
+            "ring 0 without shell":
+                sum(code.values()) - code[shell] - code[others],
             "GDB's Python, all lines": all_lines(
                 p for p in sources(".py")
                 if str(p.parent) in ("tools/gdb", "tools/replay")),

@@ -1,0 +1,194 @@
+/*
+ * Pages for the other allocators, and their counts: what is the same for all of
+ * them, so that their own files have only what makes them different.
+ *
+ * In tests pages come from an arena in which the lowest free run is taken
+ * first.
+ */
+#include "kernel/lib/string.h"
+#include "mm/others/others.h"
+#include "mm/page.h"
+
+/* ---- pages -------------------------------------------------------------- */
+
+/* Takes `pages` of the quota. False if they are too many. */
+static bool take_quota(struct supply *s, size_t pages)
+{
+    bool enough;
+
+    mm_lock(&s->supply_lock);
+    enough = pages <= s->supply_quota - s->supply_held;
+    s->supply_held += enough ? pages : 0;
+    mm_unlock(&s->supply_lock);
+    return enough;
+}
+
+/* Ends what take_quota began: with the pages, or without. */
+static void count_get(struct supply *s, size_t pages, bool got)
+{
+    mm_lock(&s->supply_lock);
+    if (got) {
+        s->supply_gets += pages;
+        s->supply_peak = MAX(s->supply_peak, s->supply_held);
+    } else {
+        s->supply_held -= pages;
+    }
+    mm_unlock(&s->supply_lock);
+}
+
+void *supply_alloc(struct supply *s, size_t pages, size_t align)
+{
+    void *addr;
+
+    if (!take_quota(s, pages))
+        return NULL;
+    addr = s->supply_get(s, pages, align);
+    count_get(s, pages, addr != NULL);
+    return addr;
+}
+
+void supply_free(struct supply *s, void *addr, size_t pages)
+{
+    memset(supply_info(s, addr), 0, pages * sizeof(*s->supply_info));
+    s->supply_put(s, addr, pages);
+    mm_lock(&s->supply_lock);
+    s->supply_held -= pages;
+    s->supply_returns += pages;
+    mm_unlock(&s->supply_lock);
+}
+
+void *supply_info(const struct supply *s, const void *addr)
+{
+    size_t i = ((uintptr_t)addr - (uintptr_t)s->supply_base) >> PAGE_SHIFT;
+
+    return i < s->supply_pages ? s->supply_info[i] : NULL;
+}
+
+void *supply_page(const struct supply *s, const void *info)
+{
+    const uintptr_t(*entry)[SUPPLY_INFO_WORDS] = info;
+
+    return s->supply_base + ((entry - s->supply_info) << PAGE_SHIFT);
+}
+
+/* ---- an arena ----------------------------------------------------------- */
+
+static bool is_free(const struct supply *s, size_t first, size_t pages)
+{
+    for (size_t i = 0; i < pages; i++)
+        if (s->supply_used[first + i])
+            return false;
+    return true;
+}
+
+static void *arena_get(struct supply *s, size_t pages, size_t align)
+{
+    char *addr = NULL;
+
+    mm_lock(&s->supply_lock);
+    for (size_t i = 0; addr == NULL && i + pages <= s->supply_pages; i++) {
+        char *p = s->supply_base + (i << PAGE_SHIFT);
+
+        if (((uintptr_t)p & (align - 1)) == 0 && is_free(s, i, pages)) {
+            memset(s->supply_used + i, 1, pages);
+            addr = p;
+        }
+    }
+    mm_unlock(&s->supply_lock);
+    return addr;
+}
+
+static void arena_put(struct supply *s, void *addr, size_t pages)
+{
+    size_t i = (size_t)((char *)addr - s->supply_base) >> PAGE_SHIFT;
+
+    mm_lock(&s->supply_lock);
+    for (size_t end = i + pages; i < end; i++) {
+        if (!s->supply_used[i])
+            mm_panic("supply_free: page %zu is free", i);
+        s->supply_used[i] = 0;
+    }
+    mm_unlock(&s->supply_lock);
+}
+
+void supply_arena(struct supply *s, void *base, size_t pages, void *info,
+                  uint8_t *used)
+{
+    *s = (struct supply){.supply_get = arena_get,
+                         .supply_put = arena_put,
+                         .supply_base = base,
+                         .supply_pages = pages,
+                         .supply_info = info,
+                         .supply_used = used,
+                         .supply_quota = pages};
+    mm_lock_init(&s->supply_lock, "supply", LOCK_RANK_SEGKMEM);
+    memset(info, 0, pages * sizeof(*s->supply_info));
+    memset(used, 0, pages);
+}
+
+/* ---- counts ------------------------------------------------------------- */
+
+void other_init(struct other_heap *h, const char *name, struct supply *s)
+{
+    *h = (struct other_heap){.heap_supply = s};
+    mm_lock_init(&h->heap_lock, name, LOCK_RANK_CACHE);
+}
+
+void other_count_alloc(struct other_heap *h, struct other_cache *c, size_t size,
+                       size_t bytes, size_t header)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    h->heap_stat.stat_allocs++;
+    h->heap_stat.stat_requested += size;
+    h->heap_stat.stat_metadata += header;
+    h->heap_stat.stat_internal += bytes - header - size;
+    if (c != NULL)
+        c->other_allocs++;
+}
+
+void other_count_free(struct other_heap *h, struct other_cache *c, size_t size,
+                      size_t bytes, size_t header)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    h->heap_stat.stat_frees++;
+    h->heap_stat.stat_requested -= size;
+    h->heap_stat.stat_metadata -= header;
+    h->heap_stat.stat_internal -= bytes - header - size;
+    if (c != NULL)
+        c->other_frees++;
+}
+
+void other_count_fail(struct other_heap *h, struct other_cache *c)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    h->heap_stat.stat_fails++;
+    if (c != NULL)
+        c->other_fails++;
+}
+
+void other_count_pages(struct other_heap *h, ptrdiff_t pages)
+{
+    struct other_stat *st = &h->heap_stat;
+
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    st->stat_held += (size_t)(pages * (ptrdiff_t)PAGE_SIZE);
+    st->stat_peak = MAX(st->stat_peak, st->stat_held);
+}
+
+void other_stat(struct other_heap *h, size_t external, struct other_stat *out)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    *out = h->heap_stat;
+    out->stat_external = external;
+}
+
+const char *other_check(const struct other_heap *h, size_t external)
+{
+    const struct other_stat *st = &h->heap_stat;
+
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    return st->stat_held == st->stat_requested + st->stat_internal +
+                                st->stat_metadata + external
+               ? NULL
+               : "requested, internal, external and metadata bytes are not all";
+}

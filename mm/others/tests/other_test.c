@@ -1,0 +1,173 @@
+/*
+ * The arena of the tests, and random operations. Each block is filled with a
+ * pattern of its own, so that two that overlap are noticed.
+ */
+#include "mm/others/tests/other_test.h"
+#include "kernel/lib/string.h"
+
+#include <stdlib.h>
+
+struct supply test_pages;
+size_t test_align = 8;
+
+static const struct other_allocator *test_allocator;
+static char *arena;
+static uintptr_t info[TEST_PAGES][SUPPLY_INFO_WORDS];
+static uint8_t used[TEST_PAGES];
+
+void other_test_start(const struct other_allocator *a)
+{
+    test_allocator = a;
+    if (arena == NULL)
+        arena = aligned_alloc(MIB(4), TEST_PAGES * PAGE_SIZE);
+    supply_arena(&test_pages, arena, TEST_PAGES, info, used);
+    a->op_init(&test_pages);
+}
+
+const struct other_allocator *other_test_allocator(void)
+{
+    return test_allocator;
+}
+
+void other_test_check(void)
+{
+    const char *wrong = test_allocator->op_check();
+
+    if (wrong != NULL)
+        KT_FAIL("%s: %s", test_allocator->op_name, wrong);
+    KT_EQ(test_held(), test_pages.supply_held);
+}
+
+size_t test_offset(const void *p)
+{
+    return (size_t)((const char *)p - arena);
+}
+
+struct other_stat test_counts(void)
+{
+    struct other_stat st;
+
+    test_allocator->op_stat(&st);
+    KT_EQ(st.stat_held, st.stat_requested + st.stat_internal +
+                            st.stat_external + st.stat_metadata);
+    return st;
+}
+
+size_t test_held(void)
+{
+    return test_counts().stat_held >> PAGE_SHIFT;
+}
+
+unsigned test_waste(void)
+{
+    struct other_stat st = test_counts();
+
+    return (
+        unsigned)(((st.stat_held - st.stat_requested) * 200 + st.stat_held) /
+                  (2 * st.stat_held));
+}
+
+/* ---- random operations -------------------------------------------------- */
+
+#define BLOCKS 4000
+
+static struct block {
+    unsigned char *block_at;
+    size_t block_size;
+    struct other_cache *block_cache; /* NULL: of alloc() */
+} block[BLOCKS];
+
+static uint32_t state;
+
+static uint32_t random_below(uint32_t n)
+{
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % n;
+}
+
+static unsigned constructed;
+
+static void construct(void *obj, size_t size)
+{
+    memset(obj, 0x55, size);
+    constructed++;
+}
+
+static void destroy(void *obj, size_t size)
+{
+    memset(obj, 0xaa, size);
+    constructed--;
+}
+
+/* One that has them constructed; alignments; one of whole pages. */
+static struct other_cache cache[] = {
+    {.other_size = 40, .other_ctor = construct, .other_dtor = destroy},
+    {.other_size = 333},
+    {.other_size = 100, .other_align = 64},
+    {.other_size = 4096, .other_align = 4096},
+    {.other_size = 5000, .other_align = 16},
+};
+
+static bool add_block(struct block *b, size_t most)
+{
+    uint32_t kind = random_below(2 * ARRAY_SIZE(cache));
+    size_t align = test_align;
+
+    *b = (struct block){0};
+    if (kind < ARRAY_SIZE(cache)) {
+        b->block_cache = &cache[kind];
+        b->block_size = cache[kind].other_size;
+        align = MAX(align, cache[kind].other_align);
+        b->block_at = test_allocator->op_cache_alloc(b->block_cache);
+    } else {
+        b->block_size = random_below((uint32_t)most) + 1;
+        b->block_at = test_allocator->op_alloc(b->block_size);
+    }
+    if (b->block_at == NULL)
+        return false;
+    KT_EQ((uintptr_t)b->block_at % align, 0);
+    if (b->block_cache != NULL && b->block_cache->other_ctor != NULL)
+        KT_EQ(b->block_at[b->block_size - 1], 0x55);
+    memset(b->block_at, (int)(uintptr_t)b->block_at >> 3 & 0xff, b->block_size);
+    return true;
+}
+
+static void remove_block(struct block *b)
+{
+    unsigned char is = (uintptr_t)b->block_at >> 3 & 0xff;
+
+    for (size_t i = 0; i < b->block_size; i++)
+        KT_REQUIRE(b->block_at[i] == is);
+    if (b->block_cache != NULL)
+        test_allocator->op_cache_free(b->block_cache, b->block_at);
+    else
+        test_allocator->op_free(b->block_at, b->block_size);
+}
+
+void other_test_random(unsigned seed, unsigned ops, size_t most)
+{
+    unsigned n = 0;
+
+    state = seed;
+    for (unsigned i = 0; i < ops; i++) {
+        if (n < BLOCKS && random_below(100) < 52) {
+            n += add_block(&block[n], most);
+        } else if (n > 0) {
+            unsigned k = random_below(n);
+
+            remove_block(&block[k]);
+            block[k] = block[--n];
+        }
+        if (i % 50 == 0)
+            other_test_check();
+    }
+    while (n > 0)
+        remove_block(&block[--n]);
+    KT_EQ(constructed, 0);
+    for (size_t i = 0; i < ARRAY_SIZE(cache); i++)
+        KT_EQ(cache[i].other_allocs, cache[i].other_frees);
+    KT_EQ(test_counts().stat_requested, 0);
+    KT_EQ(test_counts().stat_internal, 0);
+    KT_EQ(test_counts().stat_metadata % PAGE_SIZE, 0);
+    other_test_check();
+}

@@ -1,0 +1,55 @@
+/*
+ * What the tests of the other allocators share: a heap of its own for each
+ * case, random operations, and the reference trace R1.
+ */
+#pragma once
+
+#include "tools/workshop/ktest/ktest.h"
+#include "mm/others/others.h"
+#include "mm/page.h"
+#include "mm/tests/host/host.h"
+
+#define TEST_PAGES 2048 /* of the arena: 8 MiB */
+
+extern struct supply test_pages;
+
+/* An empty heap of this allocator, in an arena without an allocated page. */
+void other_test_start(const struct other_allocator *a);
+
+/* The allocator that was started last. */
+const struct other_allocator *other_test_allocator(void);
+
+/* Fails the case unless every invariant holds. */
+void other_test_check(void);
+
+/* Where a block is, from the arena's begin. */
+size_t test_offset(const void *p);
+
+/* Its counts now; pages that it holds; and waste in per cent, rounded. */
+struct other_stat test_counts(void);
+size_t test_held(void);
+unsigned test_waste(void);
+
+/* The alignment of alloc(), 8 unless a case changes it. */
+extern size_t test_align;
+
+/* `ops` random operations, 52 % of them allocations, of 1 … `most` bytes or of
+ * caches, with a check after each 50, and then frees everything. What blocks
+ * contain must last. */
+void other_test_random(unsigned seed, unsigned ops, size_t most);
+
+/*
+ * The reference trace R1: boot, spike, find and kenbus on a made-up system.
+ * mark(m) is called at the end of each. r1_end frees what is still allocated.
+ */
+void r1_replay(void (*mark)(int m));
+void r1_end(void);
+
+/* What the last replay did, for its self-check. */
+extern struct r1 {
+    uint32_t r1_random; /* the generator's state */
+    uint32_t r1_hash;   /* FNV-1a of all events */
+    unsigned r1_events;
+    unsigned r1_allocs;
+    unsigned r1_frees;
+} r1;
