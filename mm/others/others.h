@@ -6,7 +6,7 @@
  * tests and traces can use any of them:
  *
  *     client ──> struct other_allocator ──> struct supply ──> pages
- *                slob.c                     supply.c
+ *                slob.c sunos.c             supply.c
  *
  * They share the page supplier, the lock and the counts, and nothing else: how
  * an allocator finds a block is in its own file alone.
@@ -93,7 +93,7 @@ struct other_stat {
     size_t stat_requested;
     size_t stat_internal; /* blocks are larger than what was requested */
     size_t stat_external; /* free blocks */
-    size_t stat_metadata; /* headers */
+    size_t stat_metadata; /* headers, pages of nodes */
     size_t stat_peak;     /* the most that was held */
 };
 
@@ -117,7 +117,7 @@ struct other_allocator {
 
 #define OTHER_NOTHING ((void *)8)
 
-extern const struct other_allocator slob_allocator;
+extern const struct other_allocator slob_allocator, sunos_allocator;
 
 /* What each allocator has; heap_lock guards all of its state. */
 struct other_heap {

@@ -1,0 +1,58 @@
+/*
+ * The allocator of SunOS 4.1.3: its parameters, its own counts, and its
+ * structures for tests.
+ */
+#pragma once
+
+#include "mm/others/others.h"
+
+/* Which free block a request gets. Better fit: down from the root, always to
+ * the smaller child that is large enough. Leftmost: the lowest address, which
+ * is first fit. */
+enum sunos_policy {
+    SUNOS_BETTER,
+    SUNOS_LEFTMOST
+};
+
+/* When whole free pages go back. */
+enum sunos_return {
+    SUNOS_NEVER,
+    SUNOS_AT_ONCE,
+    SUNOS_PRESSURE
+};
+
+extern enum sunos_policy sunos_policy;
+extern enum sunos_return sunos_return;
+
+/* Whether the node of a free block is its first bytes, not a node from a page
+ * of nodes. Then a block is at least as large as a node. */
+extern bool sunos_inline;
+
+/* A free block in the tree. */
+struct sunos_node {
+    struct sunos_node *node_left;  /* all below it in memory; or the next spare
+                                      node */
+    struct sunos_node *node_right; /* all above it */
+    uintptr_t node_addr;
+    size_t node_size;
+};
+
+extern struct sunos_node *sunos_root;
+
+struct sunos_stat {
+    uint64_t stat_visits;  /* nodes looked at, to find a block or neighbours */
+    uint64_t stat_relinks; /* nodes hung elsewhere when others left */
+    uint64_t stat_coalesced_left;
+    uint64_t stat_coalesced_right;
+    uint64_t stat_exact_fits;
+    size_t stat_nodes; /* in the tree */
+    size_t stat_node_pages;
+    size_t stat_depth; /* of the tree now, as are the next */
+    size_t stat_largest;
+};
+
+void sunos_stat(struct sunos_stat *out);
+
+/* Frees at interrupt level: only notes the block, which the next allocation
+ * puts into the tree. */
+void sunos_free_later(void *p, size_t size);
