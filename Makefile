@@ -11,6 +11,7 @@
 #   DWARF=0    nothing for debuggers       SANITIZE=1 under sanitizers
 #   SMP=1      for several processors, as CPUS=2 and more imply
 #   GIVEN=1    in a hand-out: with objects for what is not written
+#   ALLOCATOR=slob  another allocator in the place of Slate's (mm/others/)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -3,10 +3,11 @@
  *
  * The slab paper argues against other allocators, and the Linux talk compares
  * three. Each of them is one file here and one record of operations, so that
- * tests and traces can use any of them:
+ * tests, traces and a whole kernel (mm/others/serve.c, `make ALLOCATOR=slob`)
+ * can use any of them:
  *
  *     client ──> struct other_allocator ──> struct supply ──> pages
- *                slob.c sunos.c             supply.c
+ *                slob.c sunos.c             supply.c, serve.c
  *
  * They share the page supplier, the lock and the counts, and nothing else: how
  * an allocator finds a block is in its own file alone.
@@ -118,6 +119,10 @@ struct other_allocator {
 #define OTHER_NOTHING ((void *)8)
 
 extern const struct other_allocator slob_allocator, sunos_allocator;
+
+/* The one with which mm/others/serve.c serves mm/kmem.h: the linker's name for
+ * one of these. */
+extern const struct other_allocator other_served;
 
 /* What each allocator has; heap_lock guards all of its state. */
 struct other_heap {

@@ -3,7 +3,7 @@
  * them, so that their own files have only what makes them different.
  *
  * In tests pages come from an arena in which the lowest free run is taken
- * first.
+ * first. In a kernel they come from segkmem (mm/others/serve.c).
  */
 #include "kernel/lib/string.h"
 #include "mm/others/others.h"

@@ -35,9 +35,41 @@ JUMPING := mm/kmem_cache.o mm/kmem_alloc.o mm/buddy.o
 JUMPING += $(if $(call on,SMP),mm/kmem_mag.o)
 $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 
+# The kernels of the other allocators (mm/others/serve.c): the objects are the
+# product's, but the linker takes an allocator of mm/others/ in the place of the
+# slab allocator, and of the shell's commands about it.
+OTHERS       := $(filter-out supply serve,$(patsubst mm/others/%.c,%,\
+                  $(wildcard mm/others/*.c)))
+OTHERS_SHELL := kernel/shell/cmd_others.c
+OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
+                  kernel/shell/cmd_debug.o kernel/shell/cmd_log.o \
+                  kernel/shell/cmd_kmausers.o kernel/shell/cmd_kmem_cache.o \
+                  kernel/shell/cmd_kmem_colours.o \
+                  kernel/shell/cmd_kmem_owner.o \
+                  kernel/shell/cmd_kmem_playground.o \
+                  kernel/shell/cmd_kmem_reap.o kernel/shell/cmd_kmem_refs.o \
+                  kernel/shell/cmd_kmem_slabs.o kernel/shell/cmd_kmem_stat.o \
+                  kernel/shell/cmd_kmem_totals.o kernel/shell/cmd_kmem_walk.o \
+                  kernel/shell/cmd_kmem_whatis.o
+
+ALLOCATOR ?=
+ifneq ($(ALLOCATOR),)
+ifneq ($(ALLOCATOR),$(filter $(OTHERS),$(firstword $(ALLOCATOR))))
+$(error ALLOCATOR='$(ALLOCATOR)' is none of the other allocators, which are \
+    $(OTHERS))
+endif
+ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(wildcard .lab),)
+$(error ALLOCATOR= is for the product on one processor, without SANITIZE, SMP, \
+    CPUS and WORKSHOP, and not for a hand-out)
+endif
+ifneq ($(filter-out kernel run iso run-iso screenshot,$(MAKECMDGOALS)),)
+$(error ALLOCATOR= is for kernel, run, iso, run-iso and screenshot)
+endif
+endif
+
 ASM_SRC := $(wildcard boot/*.asm kernel/x86/*.asm kernel/shell/*.asm)
-C_SRC   := $(call sources,boot/*.c kernel/*.c kernel/*/*.c mm/*.c \
-             mm/inspect/*.c mm/debug/*.c drivers/*.c)
+C_SRC   := $(filter-out $(OTHERS_SHELL),$(call sources,boot/*.c kernel/*.c \
+             kernel/*/*.c mm/*.c mm/inspect/*.c mm/debug/*.c drivers/*.c))
 
 # The allocator's code has a section of its own: reports of debugging modes skip
 # its frames.
@@ -128,9 +160,10 @@ OBJ          := $(ASM_SRC:%.asm=$(BUILD)/%.asm.o) $(C_SRC:%.c=$(BUILD)/%.o) \
                   $(COMMANDS).o
 WORKSHOP_OBJ := $(WORKSHOP_SRC:%.c=$(BUILD)/%.o) \
                   $(BUILD)/tools/workshop/help.asm.o
-KERNEL       := $(BUILD)/slate.elf
+PRODUCT_NAME := slate$(ALLOCATOR:%=-%)
+KERNEL       := $(BUILD)/$(PRODUCT_NAME).elf
 WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
-ISO          := $(BUILD)/slate.iso
+ISO          := $(BUILD)/$(PRODUCT_NAME).iso
 
 # $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
 define stamp
@@ -243,6 +276,14 @@ $(BUILD)/$(1).elf: $(SYMS)/$(1)/table.o $(SYMS)/$(1)/first.nm
 	@mv $$@.new $$@
 endef
 $(eval $(call kernel,slate,$$(OBJ)))
+
+OTHERS_OBJ := $(filter-out $(OTHERS_OUT:%=$(BUILD)/%),$(OBJ)) \
+                $(addprefix $(BUILD)/,$(OTHERS_SHELL:.c=.o) \
+                  mm/others/serve.o mm/others/supply.o)
+$(foreach a,$(OTHERS),$(eval $(call kernel,slate-$(a),\
+    $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o,\
+    -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
 $(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 
--include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(OBJ) $(WORKSHOP_OBJ)))
+-include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(OBJ) $(WORKSHOP_OBJ) \
+    $(OTHERS_OBJ) $(OTHERS:%=$(BUILD)/mm/others/%.o)))

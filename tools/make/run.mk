@@ -23,6 +23,7 @@ run: $(BOOTED)                    ## boot in QEMU: CMD="kmastat; poweroff"
                                   ## WORKSHOP=1: the workshop kernel
                                   ## GIVEN=1: in a hand-out, with objects for
                                   ## what is not written
+                                  ## ALLOCATOR=slob: with another allocator
 	@$(PYTHON) -m tools.run.run $(firstword $(BOOTED))
 
 run-iso: $(ISO)                   ## boot the ISO image by BIOS and GRUB

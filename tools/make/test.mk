@@ -3,8 +3,8 @@
 
 # mm/ and its tests as a program of this machine, under the sanitizers.
 MM_SRC      := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
-OTHERS_SRC  := $(filter-out %/serve.c,$(wildcard mm/others/*.c \
-                 mm/others/tests/*.c))
+OTHERS_SRC  := $(filter-out %/serve.c %/test_serve.c,\
+                 $(wildcard mm/others/*.c mm/others/tests/*.c))
 HOST_SRC    := $(MM_SRC) $(wildcard mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(OTHERS_SRC) \
@@ -47,6 +47,24 @@ $(eval $(call host,$(BUILD)/host,$$(HOST_SAN),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
+
+# mm/kmem.h on another allocator.
+SERVE_SRC := $(addprefix mm/others/,serve.c supply.c slob.c sunos.c \
+               tests/test_serve.c) mm/page.c mm/buddy.c mm/segkmem.c \
+               mm/inspect/buddy_verify.c mm/tests/host/platform.c \
+               tools/test/budget.c
+
+# $(call serve,DIR,FLAGS): DIR/servetest.
+define serve
+$(call stamp,$(1)/serve-objects,$$(SERVE_SRC))
+$(1)/servetest: $(SERVE_SRC:%.c=$(1)/%.o) $(1)/serve-objects
+	$$(call say,HOSTLD,$$@)
+	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) \
+	    -Wl,--defsym,other_served=sunos_allocator -o $$@
+-include $(1)/mm/others/serve.d $(1)/mm/others/tests/test_serve.d
+endef
+$(eval $(call serve,$(BUILD)/host,$$(HOST_SAN)))
+$(eval $(call serve,$(BUILD)/coverage,$$(HOST_COV)))
 
 # mm/ under real threads, with the thread sanitizer.
 THREADS_MM    := $(MM_SRC)
@@ -141,7 +159,7 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
-HOST_TEST := $(addprefix $(BUILD)/host/,mmtest atatest) $(MMRACES) \
+HOST_TEST := $(addprefix $(BUILD)/host/,mmtest servetest atatest) $(MMRACES) \
                $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
@@ -202,7 +220,8 @@ QUICK := $(if $(OTHER),-m 'not long and not sample and not soak and not plain')
 EVERY := -m ''
 
 # What the tests need.
-TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST))
+TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
+            $(OTHERS:%=$(BUILD)/slate-%.elf))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
@@ -342,12 +361,15 @@ fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
 	    --seeds $(or $(SEEDS),10) --steps $(or $(ROUNDS),500)
 	@$(PYTEST) $(EVERY) tools/test/test_noise.py
 
-coverage: $(BUILD)/coverage/mmtest | $(DEPS) ## branches of mm/ that the host
-                                  ## tests take; build/coverage/index.html
+coverage: $(addprefix $(BUILD)/coverage/,mmtest servetest) | $(DEPS) ## branches
+                                  ## of mm/ that the host tests take;
+                                  ## build/coverage/index.html
 	@find $(BUILD)/coverage -name '*.gcda' -delete
-	@rm -f $(filter-out $(HOST_SRC:%.c=$(BUILD)/coverage/%.gcno),\
+	@rm -f $(filter-out $(patsubst %.c,$(BUILD)/coverage/%.gcno,\
+	    $(HOST_SRC) $(SERVE_SRC)),\
 	    $(shell find $(BUILD)/coverage -name '*.gcno'))
-	@$< >$(BUILD)/coverage/log 2>&1 || { tail -n 9 $(BUILD)/coverage/log; \
+	@{ $(word 1,$^) && $(word 2,$^); } >$(BUILD)/coverage/log 2>&1 \
+	    || { tail -n 9 $(BUILD)/coverage/log; \
 	    echo 'make: $< failed: no coverage'; exit 1; } >&2
 	@$(VENV) -m gcovr --config tools/measure/gcovr.cfg $(BUILD)/coverage \
 	    --json-summary $(BUILD)/coverage.json \

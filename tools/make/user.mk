@@ -151,7 +151,8 @@ $(WORKSHOP_INITRD): $(WORKSHOP_INITRD_NEEDS)
 # Under the sanitizers there is no product: their run time is apparatus.
 WORKSHOP_KERNEL := $(WORKSHOP_ELF) $(WORKSHOP_INITRD)
 PRODUCT         := $(if $(call on,SANITIZE),$(WORKSHOP_KERNEL),\
-                     $(KERNEL) $(INITRD))
+                     $(KERNEL) $(if $(ALLOCATOR),$(WORKSHOP_INITRD),\
+                       $(INITRD)))
 KERNELS         := $(sort $(PRODUCT) $(WORKSHOP_KERNEL))
 
 .PHONY: all kernel workshop initrd-big

@@ -75,10 +75,12 @@ class QemuError(Exception):
 
 def initrd_of(kernel):
     """The archive beside a kernel: initrd.tar of slate.elf, initrd-workshop.tar
-    of slate-workshop.elf. "" without one."""
+    of slate-workshop.elf and of those with another allocator, as
+    slate-slob.elf. "" without one."""
     kernel = Path(kernel)
-    archive = kernel.with_name("initrd-workshop.tar" if "workshop" in
-                               kernel.name else "initrd.tar")
+    archive = kernel.with_name("initrd-workshop.tar" if
+                               kernel.name.startswith("slate-") else
+                               "initrd.tar")
     return archive if archive.exists() else ""
 
 

@@ -152,6 +152,8 @@ def is_dispatch(body):
 
 # Those of the slab layer; where there are magazines they have another name.
 FRONT_ENDS = ("kmem_cache_alloc", "kmem_cache_free")
+# These are linked in the place of the files that define the same functions.
+INSTEAD = (Path("mm/others/serve.c"), Path("kernel/shell/cmd_others.c"))
 
 
 def check_functions():
@@ -163,7 +165,8 @@ def check_functions():
             continue
         for name, line, length, body in functions(path):
             lengths.append(length)
-            if in_ring_0(path) and name not in FRONT_ENDS:
+            if in_ring_0(path) and name not in FRONT_ENDS and \
+                    path not in INSTEAD:
                 if first.setdefault(name, path) != path:
                     finding(path, line, f"{name} is in {first[name]}, too")
             if length > LONGEST and not is_dispatch(body):

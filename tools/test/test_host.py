@@ -60,6 +60,15 @@ def test_host(host_case, results):
         pytest.fail("\n".join(cases[host_case].notes), pytrace=False)
 
 
+def test_other_allocators_serve_the_interface():
+    """mm/kmem.h on an allocator of mm/others/: a program of its own."""
+    done = watchdog.run([str(BUILD / "host/servetest")], cwd=ROOT,
+                        encoding="utf-8", capture_output=True,
+                        env={"ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "not ok" not in done.stdout and "\nok 12 - serve." in done.stdout
+
+
 def test_a_case_ends_when_its_budget_is_used_up():
     """One that starts processes as well; with enough steps it passes."""
     names = ["kmem.S23_large_slabs_are_coloured_too", "explore_pairs.reap"]

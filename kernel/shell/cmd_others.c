@@ -1,0 +1,170 @@
+/*
+ * The memory commands of a kernel with another allocator (`make
+ * ALLOCATOR=slob`, mm/others/serve.c): kmastat shows what the allocator counts,
+ * and each command about slabs says that there are none. This file is in the
+ * place of those that define them in other kernels.
+ */
+#include "drivers/console.h"
+#include "kernel/fs/proc.h"
+#include "kernel/lib/hook.h"
+#include "kernel/shell/cmd_kmem.h"
+#include "kernel/shell/pager.h"
+#include "mm/others/others.h"
+
+/* Allocations of no cache, and what they asked for. */
+struct untyped {
+    uint64_t un_inuse;
+    uint64_t un_bytes;
+};
+
+static struct untyped untyped_of(const struct other_stat *st)
+{
+    struct untyped un = {st->stat_allocs - st->stat_frees, st->stat_requested};
+    struct kmem_cache_stat row;
+    struct kmem_cache *cp;
+
+    heap_all (cp, &row) {
+        un.un_inuse -= row.stat_inuse;
+        un.un_bytes -= row.stat_mem;
+    }
+    return un;
+}
+
+static void print_rows(proc_print_t *print, void *to, const char *pattern)
+{
+    struct heap_order at = {0};
+    struct kmem_cache_stat row;
+
+    while (heap_next(&at, heap_key_mem, &row))
+        if (heap_match(row.stat_name, pattern))
+            print(to, "%-24s %5zu %7zu %9zu %9llu %9llu %4llu\n", row.stat_name,
+                  row.stat_size, row.stat_inuse, row.stat_mem, row.stat_allocs,
+                  row.stat_frees, row.stat_fails);
+}
+
+/* The parts of what the allocator holds. */
+static void print_parts(proc_print_t *print, void *to,
+                        const struct other_stat *st)
+{
+    char waste[HEAP_CELL];
+    struct untyped un = untyped_of(st);
+
+    print(to, "%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", un.un_inuse,
+          un.un_bytes);
+    print(to, "%-38s %9zu %9llu %9llu %4llu\n", "TOTAL requested",
+          st->stat_requested, st->stat_allocs, st->stat_frees, st->stat_fails);
+    print(to, "%-38s %9zu\n", "in blocks that are larger than requested",
+          st->stat_internal);
+    print(to, "%-38s %9zu\n", "free blocks", st->stat_external);
+    print(to, "%-38s %9zu\n", "metadata", st->stat_metadata);
+    heap_percent(heap_waste(st->stat_requested, st->stat_held), waste);
+    print(to, "%-38s %9zu  waste %s %%; at most %zu\n", "HELD, in pages",
+          st->stat_held, waste, st->stat_peak);
+    print(to,
+          "allocator: %s; it has no slabs, constructed free objects or working "
+          "sets\n",
+          other_served.op_name);
+}
+
+static void print_table(proc_print_t *print, void *to, const char *pattern)
+{
+    struct other_stat st;
+
+    other_served.op_stat(&st);
+    print(to, "%-24s %5s %7s %9s %9s %9s %4s\n", "CACHE", "SIZE", "INUSE",
+          "BYTES", "ALLOC", "FREE", "FAIL");
+    print_rows(print, to, pattern);
+    if (pattern == NULL)
+        print_parts(print, to, &st);
+}
+
+static void print_json(const char *pattern)
+{
+    struct kmem_cache_stat row;
+    struct kmem_cache *cp;
+    struct other_stat st;
+
+    heap_all (cp, &row) {
+        if (!heap_match(row.stat_name, pattern))
+            continue;
+        heap_json_name(&row);
+        kprintf(",\"size\":%zu,\"inuse\":%zu,\"allocs\":%llu,\"frees\":%llu,"
+                "\"fails\":%llu}\n",
+                row.stat_size, row.stat_inuse, row.stat_allocs, row.stat_frees,
+                row.stat_fails);
+    }
+    other_served.op_stat(&st);
+    kprintf("{\"allocator\":\"%s\",\"held\":%zu,\"requested\":%zu,"
+            "\"internal\":%zu,\"external\":%zu,\"metadata\":%zu,\"peak\":%zu,"
+            "\"allocs\":%llu,\"frees\":%llu,\"fails\":%llu,\"locks\":%llu}\n",
+            other_served.op_name, st.stat_held, st.stat_requested,
+            st.stat_internal, st.stat_external, st.stat_metadata, st.stat_peak,
+            st.stat_allocs, st.stat_frees, st.stat_fails, st.stat_locks);
+}
+
+static int cmd_kmastat(char **argv)
+{
+    static const char slabs_only[] = "kmwTs";
+
+    for (const char *p = slabs_only; *p != '\0'; p++)
+        if (shell_option(*p))
+            return shell_error("-%c is about slabs, and the allocator is %s; "
+                               "without it: all that is counted",
+                               *p, other_served.op_name);
+    pager_to_end();
+    if (shell_option('j'))
+        print_json(argv[1]);
+    else
+        print_table(heap_print, NULL, argv[1]);
+    return 0;
+}
+
+SHELL_COMMAND(kmastat, cmd_kmastat, SHELL_REPORT);
+
+/* /proc/caches and /proc/kmastat. */
+static void write_proc(proc_print_t *print, void *to, bool all UNUSED)
+{
+    print_table(print, to, NULL);
+}
+
+static void announce(const void *arg UNUSED)
+{
+    proc_set_kmastat(write_proc);
+    kprintf("Allocator: %s, in the place of the slab allocator.\n",
+            other_served.op_name);
+}
+
+HOOK(HOOK_UP, announce);
+
+/* For the command pages: segkmem's pages are all the allocator's. */
+const char *heap_owner_name(const void *owner UNUSED)
+{
+    return other_served.op_name;
+}
+
+/* ---- commands that this kernel does not have ---------------------------- */
+
+static int cmd_of_slabs(char **argv UNUSED)
+{
+    return shell_error("this kernel's allocator is %s, which has no slabs; "
+                       "`make run` boots the slab allocator",
+                       other_served.op_name);
+}
+
+static int cmd_of_debug(char **argv UNUSED)
+{
+    return shell_error("this kernel's allocator is %s, which has no debugging "
+                       "modes; `make run` boots the slab allocator",
+                       other_served.op_name);
+}
+
+SHELL_COMMAND(cache, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(kmem, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(reap, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(slabs, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(walk, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(whatis, cmd_of_slabs, SHELL_REPORT);
+SHELL_COMMAND(debug, cmd_of_debug, SHELL_REPORT);
+SHELL_COMMAND(kmausers, cmd_of_debug, SHELL_REPORT);
+SHELL_COMMAND(leaks, cmd_of_debug, SHELL_REPORT);
+SHELL_COMMAND(log, cmd_of_debug, SHELL_REPORT);

@@ -1,0 +1,232 @@
+"""Kernels with another allocator in the place of Slate's: each boots, passes
+tests of programs and workloads, counts every byte, and says what it has not."""
+# Tests: mm/others/serve.c, kernel/shell/cmd_others.c
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, product
+from test_magazines import with_mistake
+from tools.run import qemu, watchdog
+from tools.test import mutants
+
+pytestmark = pytest.mark.plain
+
+ALLOCATORS = ("slob", "sunos")
+OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
+                if p.stem not in ("serve", "supply"))
+PROGRAMS = ("run -p init usertests pipe task file.exhaustion memory",
+            "run -p init hackbench", "run kenbus -u 2 -i 1")
+
+
+def boot(name, *commands, **options):
+    run = qemu.run(product(f"slate-{name}.elf", "tested"),
+                   "; ".join([*commands, "poweroff"]), memory="32",
+                   budget=40_000, **options)
+    assert run.problem is None, run.explain()
+    return run
+
+
+@pytest.fixture(scope="module", params=ALLOCATORS)
+def worked(request):
+    """(name, run) of an allocator that has done some work: programs that use
+    files, also of a file server, pipes, tasks and all of memory."""
+    run = boot(request.param, *PROGRAMS, "run -b memfs /tmp outer",
+               "run sleep 0.1", "run -p init usertests tree",
+               "run umount /tmp", "kmastat", "kmastat -j", "verify")
+    return request.param, run
+
+
+def test_every_allocator_is_tested():
+    assert OTHERS == sorted(ALLOCATORS)
+
+
+def test_programs_run(worked):
+    _, run = worked
+    done = run.named["user-tests"]
+    assert [e["failed"] for e in done] == [0, 0], run.explain()
+    assert done[0]["passed"] > 40 and done[1]["passed"] > 10, run.explain()
+    assert {(e["exit"], e["signal"]) for e in run.named["run"]
+            if e["name"] != "memfs"} == {(0, 0)}, run.explain()
+
+
+def test_every_invariant_holds(worked):
+    name, run = worked
+    assert f"Allocator: {name}, in the place of" in run.text
+    assert "every invariant holds" in run.text, run.explain()
+
+
+def objects(run):
+    return [json.loads(line) for line in qemu.plain(run.text).splitlines()
+            if line.startswith("{")]
+
+
+def test_every_byte_is_counted(worked):
+    name, run = worked
+    *caches, total = objects(run)
+    assert total["allocator"] == name
+    assert total["held"] == sum(total[part] for part in (
+        "requested", "internal", "external", "metadata"))
+    assert total["held"] % 4096 == 0 and total["peak"] > 2 * total["held"]
+    for key in ("allocs", "frees"):
+        assert 0 < sum(c[key] for c in caches) < total[key]
+    assert all(c["allocs"] - c["frees"] == c["inuse"] for c in caches)
+    assert sum(c["size"] * c["inuse"] for c in caches) < total["requested"]
+
+
+def test_the_table_shows_the_same(worked):
+    name, run = worked
+    *caches, total = objects(run)
+    for cache in caches:
+        assert re.search(rf"(?m)^{cache['cache']} +{cache['size']} +\d+ +\d+ ",
+                         run.text), cache
+    assert re.search(rf"(?m)^HELD, in pages +{total['held']} +waste [\d.]+ %",
+                     run.text), run.explain()
+    assert f"allocator: {name}; it has no slabs" in run.text
+
+
+# ---- what is not there ------------------------------------------------------
+
+def test_commands_about_slabs_say_so():
+    commands = ("cache inode", "kmem list", "reap", "slabs", "walk slab",
+                "whatis 0", "debug", "kmausers", "leaks", "log", "kmastat -w")
+    run = boot("slob", *commands, "pages", "buddyinfo", "meminfo",
+               append="kmem.debug=FP ws=3")
+    for command in commands:
+        assert re.search(rf"(?m)^{command.split()[0]}: .*\bslob\b", run.text), \
+            (command, run.text)
+    assert "kmem.debug=: the allocator is slob, which has no debugging modes" \
+        in run.text
+    assert [e["status"] for e in run.named["status"]] == [1] * len(commands)
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_memory_runs_out_and_comes_back(name):
+    """A machine with little memory: programs get ENOMEM, and nothing is
+    lost."""
+    run = qemu.run(product(f"slate-{name}.elf", "tested"),
+                   "run spike; run walk /; verify; poweroff", memory="8",
+                   budget=40_000)
+    assert run.problem is None, run.explain()
+    assert re.search(r"spike: \d+ processes in .*, [1-9]\d* without all forks",
+                     run.text), run.explain()
+    assert "every invariant holds" in run.text, run.explain()
+
+
+# ---- the link-time choice ---------------------------------------------------
+
+def linked(name):
+    text = product(f"{name}.map", "tested").read_text(encoding="utf-8")
+    return set(re.findall(r"^LOAD \S*?build/(\S+)\.o$", text, re.M))
+
+
+def test_a_kernel_has_one_allocator():
+    own = linked("slate")
+    assert "mm/kmem_cache" in own and "mm/kmem_slab" in own
+    assert not [o for o in own if "others" in o]
+    for name in ALLOCATORS:
+        other = linked(f"slate-{name}")
+        assert {o for o in other if o.startswith("mm/others/")} == {
+            f"mm/others/{o}" for o in ("serve", "supply", name)}
+        assert not [o for o in other if o.startswith(("mm/kmem_", "mm/debug/",
+                                                      "mm/inspect/kmem_"))]
+        assert {o for o in other - own if not o.startswith("symbols/")} <= {
+            "kernel/shell/cmd_others", *(o for o in other
+                                         if o.startswith("mm/others/"))}
+
+
+def make(*arguments):
+    return subprocess.run(["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}",
+                           *arguments], cwd=ROOT, encoding="utf-8",
+                          check=False, capture_output=True)
+
+
+def test_make_runs_that_kernel():
+    done = make("run", "ALLOCATOR=sunos")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"tools\.run\.run \S*/slate-sunos\.elf", done.stdout)
+
+
+@pytest.mark.parametrize("arguments, error", [
+    (["run", "ALLOCATOR=slop"], "'slop' is none of the other allocators, which "
+                                "are slob sunos"),
+    (["run", "ALLOCATOR=slob sunos"], "is none of the other allocators"),
+    (["run", "ALLOCATOR=slob", "WORKSHOP=1"], "is for the product"),
+    (["run", "ALLOCATOR=slob", "CPUS=4"], "is for the product"),
+    (["kernel", "ALLOCATOR=slob", "SANITIZE=1"], "is for the product"),
+    (["watch", "ALLOCATOR=slob"], "is for kernel, run, iso"),
+])
+def test_make_refuses(arguments, error):
+    done = make(*arguments)
+    assert done.returncode == 2 and done.stdout == ""
+    assert error in " ".join(done.stderr.split()), done.stderr
+
+
+# ---- planted mistakes -------------------------------------------------------
+
+# What the mistake is; the allocator; the text that becomes another one; the
+# case of mmtest that finds it.
+MISTAKES = [
+    ("a gap is lost", "slob",
+     "        block_set(page, at, skip, rest);\n    else",
+     "        block_lead(p, page, prev, rest);\n    else",
+     "slob.E3_the_free_list_of_a_page"),
+    ("free neighbours are not joined", "slob",
+     "if (at + units == after && after != UNITS) {", "if (0) {",
+     "slob.E3_the_free_list_of_a_page"),
+    ("the list does not rotate", "slob",
+     "            list_remove(list);\n            list_insert_before(l, list);",
+     "            ;", "slob.E4_the_list_rotates_to_the_page_that_was_used"),
+    ("the header does not count for the list", "slob",
+     "struct list *list = &slob_list[class_of(bytes)];",
+     "struct list *list = &slob_list[class_of(size)];",
+     "slob.E5_the_header_decides_the_list"),
+    ("a full page stays on its list", "slob",
+     "        if (p->slob_units == 0) {\n            list_remove(l);",
+     "        if (p->slob_units == 0) {\n            ;",
+     "slob.a_full_page_is_on_no_list"),
+    ("an empty page is kept", "slob",
+     "    empty = p->slob_units + units == UNITS;", "    empty = false;",
+     "slob.E6_large_requests_get_whole_pages"),
+    ("best fit", "sunos",
+     "(!fits || weight(*left) <= weight(*right))",
+     "(!fits || weight(*left) >= weight(*right))",
+     "sunos.better_fit_prefers_the_smaller_child"),
+    ("a smaller node does not sink", "sunos",
+     "    while (MAX(weight(left), weight(right)) > n->node_size) {",
+     "    while (n->node_size == 0 && (left != NULL || right != NULL)) {",
+     "sunos.a_node_sinks_below_larger_children"),
+    ("a tree is not split by address", "sunos",
+     "        if (t->node_addr < n->node_addr) {", "        if (false) {",
+     "sunos.E3_one_tree_for_any_order"),
+    ("a left neighbour is not joined", "sunos",
+     "        } else if (n->node_addr + n->node_size == *addr) {",
+     "        } else if (false) {", "sunos.E2_neighbours_are_joined"),
+    ("a page of which part is used is returned", "sunos",
+     "    first = ROUND_UP(addr, (uintptr_t)PAGE_SIZE);",
+     "    first = addr & ~(uintptr_t)PAGE_MASK;",
+     "sunos.parts_of_pages_stay"),
+    ("a block without a node is forgotten", "sunos",
+     "        note_later((uintptr_t)p, size);", "        ;",
+     "sunos.frees_that_wait"),
+]
+
+
+@pytest.mark.spread
+@pytest.mark.parametrize(
+    ("name", "old", "new", "case"),
+    [pytest.param(*mistake[1:], id=mistake[0].replace(" ", "-"))
+     for mistake in MISTAKES])
+def test_a_planted_mistake_is_found(tmp_path, name, old, new, case):
+    program = mutants.Program("host", ["-fsanitize=address,undefined",
+                                       "-lcmocka", "-lpthread", "-lm"])
+    mistaken = with_mistake(program, "mmtest", f"mm/others/{name}.c",
+                            [(old, new)], tmp_path)
+    done = watchdog.run([str(mistaken), case], cwd=ROOT, encoding="utf-8",
+                        capture_output=True, errors="replace",
+                        env={"ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode != 0, done.stdout
+    assert f"not ok 1 - {case}" in done.stdout
