@@ -260,7 +260,8 @@ def errors(tree, lab, budget, **options):
     """What is wrong with the hand-in files in a tree that has been built, as a
     compiler would write it; "" if nothing is. `options` are those of
     workshop.make."""
-    build, options["options"] = workshop.kind(tree, lab)
+    build, kind = workshop.kind(tree, lab)
+    options["options"] = [*kind, *workshop.as_before(build)]
     rules, found = Rules(tree, lab), []
     built = [(name, path) for name in sources(lab)
              for path in workshop.objects_of(build, name)]
