@@ -7,7 +7,8 @@
  * can use any of them:
  *
  *     client ──> struct other_allocator ──> struct supply ──> pages
- *                slob.c sunos.c bsd.c       supply.c, serve.c
+ *                slob.c sunos.c             supply.c, serve.c
+ *                bsd.c svr4.c
  *
  * They share the page supplier, the lock and the counts, and nothing else: how
  * an allocator finds a block is in its own file alone.
@@ -119,7 +120,7 @@ struct other_allocator {
 #define OTHER_NOTHING ((void *)8)
 
 extern const struct other_allocator slob_allocator, sunos_allocator,
-    bsd_allocator;
+    bsd_allocator, svr4_allocator;
 
 /* The one with which mm/others/serve.c serves mm/kmem.h: the linker's name for
  * one of these. */

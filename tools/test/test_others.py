@@ -15,7 +15,7 @@ from tools.test import mutants
 
 pytestmark = pytest.mark.plain
 
-ALLOCATORS = ("bsd", "slob", "sunos")
+ALLOCATORS = ("bsd", "slob", "sunos", "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
                 if p.stem not in ("serve", "supply"))
@@ -154,7 +154,7 @@ def test_make_runs_that_kernel():
 
 @pytest.mark.parametrize("arguments, error", [
     (["run", "ALLOCATOR=slop"], "'slop' is none of the other allocators, which "
-                                "are bsd slob sunos"),
+                                "are bsd slob sunos svr4"),
     (["run", "ALLOCATOR=slob sunos"], "is none of the other allocators"),
     (["run", "ALLOCATOR=slob", "WORKSHOP=1"], "is for the product"),
     (["run", "ALLOCATOR=slob", "CPUS=4"], "is for the product"),
@@ -238,6 +238,35 @@ MISTAKES = [
     ("alignment does not choose the bucket", "bsd",
      "    return MAX(c->other_size, c->other_align);",
      "    return c->other_size;", "bsd.a_block_is_aligned_to_its_size"),
+    ("every free joins", "svr4",
+     "    } else if (slack >= 2) {", "    } else if (slack >= 2000) {",
+     "svr4.E2_three_ways_to_free"),
+    ("an accelerated free leaves the local block", "svr4",
+     "        make_global(i, other);", "        put_local(i, other);",
+     "svr4.E2_three_ways_to_free"),
+    ("local blocks wait at the tail", "svr4",
+     "    class_insert(c, b, 0, c->class_first);",
+     "    class_insert(c, b, c->class_last, 0);",
+     "svr4.locally_free_blocks_come_first"),
+    ("the upper half is used", "svr4",
+     "        put_local(j, b + bytes_of(j));",
+     "        put_local(j, b);\n        b += bytes_of(j);",
+     "svr4.E1_a_block_is_split"),
+    ("a split block is not in use", "svr4",
+     "        svr4_class[j--].class_splits++;",
+     "        svr4_class[j].class_used--;\n"
+     "        svr4_class[j--].class_splits++;", "svr4.E1_a_block_is_split"),
+    ("buddies are not joined", "svr4",
+     "i != SVR4_SMALL_CLASS && is_global(i, buddy)", "false",
+     "svr4.E4_a_large_pool"),
+    ("a large pool stays", "svr4",
+     "    if (i == SVR4_LARGE_CLASS) {\n        pool_put(b);",
+     "    if (i == SVR4_LARGE_CLASS) {\n        put_global(i, b);",
+     "svr4.E4_a_large_pool"),
+    ("a small pool with a local block is returned", "svr4",
+     "        if (!is_global(top, pool + i))\n            return false;",
+     "        if (i == pool_first(top) && !is_global(top, pool + i))\n"
+     "            return false;", "svr4.pressure_returns_idle_pools"),
 ]
 
 

@@ -45,6 +45,9 @@ void other_test_random(unsigned seed, unsigned ops, size_t most);
 void r1_replay(void (*mark)(int m));
 void r1_end(void);
 
+/* NULL, or what is called after each interval of 2 s that passes. */
+extern void (*r1_interval)(void);
+
 /* What the last replay did, for its self-check. */
 extern struct r1 {
     uint32_t r1_random; /* the generator's state */

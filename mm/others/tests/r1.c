@@ -18,6 +18,7 @@
 #define ELEMS 512    /* in a list, and in each of its elements */
 
 struct r1 r1;
+void (*r1_interval)(void);
 
 static struct block {
     char *block_at;
@@ -125,8 +126,11 @@ static void f_each(struct elem *e)
 
 static void k(unsigned intervals)
 {
-    while (intervals-- > 0)
+    while (intervals-- > 0) {
         note('K', 0, 0, 0);
+        if (r1_interval != NULL)
+            r1_interval();
+    }
 }
 
 static struct elem *append(struct vector *v)
