@@ -73,6 +73,7 @@ struct other_cache {
     size_t other_align; /* a power of two up to PAGE_SIZE; 0: any */
     void (*other_ctor)(void *obj, size_t size); /* NULL: none */
     void (*other_dtor)(void *obj, size_t size);
+    void *other_own; /* the allocator's; NULL until it is used */
     /* counted by the allocator, under its lock */
     uint64_t other_allocs;
     uint64_t other_frees;
@@ -110,6 +111,9 @@ struct other_allocator {
     void (*op_cache_free)(struct other_cache *c, void *obj);
     void *(*op_alloc)(size_t size);
     void (*op_free)(void *p, size_t size);
+    /* The clock says so many milliseconds: does what is due. NULL: nothing ever
+     * is. */
+    void (*op_tick)(uint64_t now_ms);
     /* Returns pages that it keeps to save time. NULL: it keeps none. */
     void (*op_pressure)(void);
     void (*op_stat)(struct other_stat *out);

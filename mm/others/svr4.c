@@ -644,6 +644,11 @@ static void svr4_stat(struct other_stat *out)
     other_unlock(&heap);
 }
 
+static void svr4_tick(uint64_t now_ms UNUSED)
+{
+    svr4_pressure();
+}
+
 const struct other_allocator svr4_allocator = {
     .op_name = "svr4",
     .op_init = svr4_init,
@@ -651,6 +656,7 @@ const struct other_allocator svr4_allocator = {
     .op_cache_free = svr4_cache_free,
     .op_alloc = svr4_alloc,
     .op_free = svr4_free,
+    .op_tick = svr4_tick,
     .op_pressure = svr4_pressure,
     .op_stat = svr4_stat,
     .op_check = svr4_check,

@@ -6,6 +6,7 @@
 
 #include "tools/workshop/ktest/ktest.h"
 #include "mm/others/others.h"
+#include "mm/others/tests/r1.h"
 #include "mm/page.h"
 #include "mm/tests/host/host.h"
 
@@ -38,21 +39,8 @@ extern size_t test_align;
  * contain must last. */
 void other_test_random(unsigned seed, unsigned ops, size_t most);
 
-/*
- * The reference trace R1: boot, spike, find and kenbus on a made-up system.
- * mark(m) is called at the end of each. r1_end frees what is still allocated.
- */
+/* Replays the reference trace R1 (mm/others/tests/r1.h) on the allocator that
+ * was started, stamps included. mark(m) is called at the end of each phase.
+ * r1_end frees what is still allocated. */
 void r1_replay(void (*mark)(int m));
 void r1_end(void);
-
-/* NULL, or what is called after each interval of 2 s that passes. */
-extern void (*r1_interval)(void);
-
-/* What the last replay did, for its self-check. */
-extern struct r1 {
-    uint32_t r1_random; /* the generator's state */
-    uint32_t r1_hash;   /* FNV-1a of all events */
-    unsigned r1_events;
-    unsigned r1_allocs;
-    unsigned r1_frees;
-} r1;

@@ -8,28 +8,37 @@
  *     find     3000 files are looked at, each by a process of its own
  *     kenbus   20000 steps of a development load
  *
- * Every block is stamped in its first and last word, and looked at when it is
- * freed: blocks that overlap show.
+ * A mark ends each. Blocks have numbers here, as in the description, and slots
+ * in the trace.
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/r1.h"
 #include "kernel/lib/string.h"
+#include "mm/platform.h"
 
-#define IDS   210725 /* allocations of the whole trace */
-#define ELEMS 512    /* in a list, and in each of its elements */
+#define IDS      210725 /* allocations of the whole trace */
+#define ELEMS    512    /* in a list, and in each of its elements */
+#define INTERVAL (2 * TRACE_UNITS)
 
 struct r1 r1;
-void (*r1_interval)(void);
 
-static struct block {
-    char *block_at;
-    uint32_t block_size;
-    uint8_t block_kind;
-} block[IDS + 1];
+static struct trace_writer *writer;
+static struct trace_event event; /* the last */
+static uint32_t slot[IDS + 1];   /* by number */
 
-/* The caches: processes, threads, … */
-static const uint16_t kind_size[] = {0,   476, 228, 92, 44, 36, 148,
-                                     120, 300, 84,  60, 28, 52};
-static struct other_cache cache[ARRAY_SIZE(kind_size)];
+static const struct trace_cache cache[] = {
+    {.cache_name = "proc", .cache_size = 476},
+    {.cache_name = "thread", .cache_size = 228},
+    {.cache_name = "vmspace", .cache_size = 92},
+    {.cache_name = "region", .cache_size = 44},
+    {.cache_name = "file", .cache_size = 36},
+    {.cache_name = "fdtab", .cache_size = 148},
+    {.cache_name = "pipe", .cache_size = 120},
+    {.cache_name = "inode", .cache_size = 300},
+    {.cache_name = "dentry", .cache_size = 84},
+    {.cache_name = "cred", .cache_size = 60},
+    {.cache_name = "timer", .cache_size = 28},
+    {.cache_name = "bufhdr", .cache_size = 52},
+};
 
 struct elem {
     unsigned elem_ids;
@@ -42,8 +51,6 @@ struct vector {
 };
 
 static struct vector programs, files, others;
-
-static const struct other_allocator *allocator;
 
 static uint32_t rnd(uint32_t n)
 {
@@ -63,29 +70,22 @@ static void note(char op, uint32_t id, uint32_t size, uint8_t kind)
     r1.r1_events++;
 }
 
-static void stamp(const struct block *b, uint32_t id)
+static uint32_t put(enum trace_op op, uint32_t operand)
 {
-    memcpy(b->block_at, &id, sizeof(id));
-    memcpy(b->block_at + b->block_size - sizeof(id), &id, sizeof(id));
+    event.event_op = op;
+    event.event_operand = operand;
+    return trace_put(writer, &event);
 }
 
-static void check_stamp(const struct block *b, uint32_t id)
-{
-    KT_REQUIRE(memcmp(b->block_at, &id, sizeof(id)) == 0);
-    KT_REQUIRE(
-        memcmp(b->block_at + b->block_size - sizeof(id), &id, sizeof(id)) == 0);
-}
-
-static uint32_t add(struct elem *e, char *at, uint32_t size, uint8_t kind)
+static uint32_t add(struct elem *e, uint32_t at, uint32_t size, uint8_t kind)
 {
     uint32_t id = ++r1.r1_allocs;
 
-    KT_REQUIRE(at != NULL && id <= IDS);
+    MM_ASSERT(id <= IDS);
     note('A', id, size, kind);
-    block[id] = (struct block){at, size, kind};
-    stamp(&block[id], id);
+    slot[id] = at;
     if (e != NULL) {
-        KT_REQUIRE(e->elem_ids < ELEMS);
+        MM_ASSERT(e->elem_ids < ELEMS);
         e->elem_id[e->elem_ids++] = id;
     }
     return id;
@@ -94,27 +94,20 @@ static uint32_t add(struct elem *e, char *at, uint32_t size, uint8_t kind)
 /* An object of a cache, and untyped memory. */
 static uint32_t c(struct elem *e, uint8_t kind)
 {
-    return add(e, allocator->op_cache_alloc(&cache[kind]), kind_size[kind],
+    return add(e, put(TRACE_CACHE_ALLOC, kind), cache[kind - 1].cache_size,
                kind);
 }
 
 static uint32_t g(struct elem *e, uint32_t size)
 {
-    return add(e, allocator->op_alloc(size), size, 0);
+    return add(e, put(TRACE_ALLOC, size), size, 0);
 }
 
 static void f(uint32_t id)
 {
-    struct block *b = &block[id];
-
     note('F', id, 0, 0);
     r1.r1_frees++;
-    check_stamp(b, id);
-    if (b->block_kind != 0)
-        allocator->op_cache_free(&cache[b->block_kind], b->block_at);
-    else
-        allocator->op_free(b->block_at, b->block_size);
-    b->block_at = NULL;
+    put(TRACE_FREE, slot[id]);
 }
 
 static void f_each(struct elem *e)
@@ -128,14 +121,14 @@ static void k(unsigned intervals)
 {
     while (intervals-- > 0) {
         note('K', 0, 0, 0);
-        if (r1_interval != NULL)
-            r1_interval();
+        event.event_time += INTERVAL;
+        put(TRACE_IDLE, 0);
     }
 }
 
 static struct elem *append(struct vector *v)
 {
-    KT_REQUIRE(v->vector_elems < ELEMS);
+    MM_ASSERT(v->vector_elems < ELEMS);
     v->vector_elem[v->vector_elems].elem_ids = 0;
     return &v->vector_elem[v->vector_elems++];
 }
@@ -311,26 +304,19 @@ static void kenbus(void)
     k(15);
 }
 
-void r1_replay(void (*mark)(int m))
+void r1_write(struct trace_writer *w)
 {
     static void (*const phase[])(void) = {boot, spike, find, kenbus};
 
-    allocator = other_test_allocator();
+    writer = w;
+    event = (struct trace_event){0};
     programs.vector_elems = files.vector_elems = 0;
     others.vector_elem[0].elem_ids = 0;
     r1 = (struct r1){.r1_random = 12345, .r1_hash = 0x811c9dc5};
-    for (size_t i = 1; i < ARRAY_SIZE(cache); i++)
-        cache[i] = (struct other_cache){.other_size = kind_size[i]};
-    for (int i = 0; i < 4; i++) {
+    trace_begin(w, TRACE_TIMED | TRACE_SYNTHETIC, 1, cache, ARRAY_SIZE(cache));
+    for (uint32_t i = 0; i < ARRAY_SIZE(phase); i++) {
         phase[i]();
-        note('M', (uint32_t)i + 1, 0, 0);
-        mark(i + 1);
+        note('M', i + 1, 0, 0);
+        put(TRACE_MARK, i + 1);
     }
-}
-
-void r1_end(void)
-{
-    for (uint32_t id = 1; id <= r1.r1_allocs; id++)
-        if (block[id].block_at != NULL)
-            f(id);
 }

@@ -187,7 +187,6 @@ static void mark(int m)
 /* E6 to E8: the trace, and what is left after it. */
 KTEST(svr4, E6_reference_trace)
 {
-    r1_interval = svr4_allocator.op_pressure; /* the daemon */
     other_test_start(&svr4_allocator);
     r1_replay(mark);
     KT_EQ(r1.r1_hash, 0x936fa0aa);
@@ -203,7 +202,6 @@ KTEST(svr4, E6_reference_trace)
 KTEST(svr4, E8_reference_trace_without_laziness)
 {
     svr4_eager = true;
-    r1_interval = svr4_allocator.op_pressure; /* the daemon */
     other_test_start(&svr4_allocator);
     r1_replay(mark);
     KT_EQ(test_counts().stat_peak, KIB(2516));
