@@ -146,6 +146,25 @@ $(eval $(call scale,$(BUILD)/scale/slab,))
 $(eval $(call scale,$(BUILD)/scale/magazines,$(MAGAZINES)))
 MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 
+# Traces on each allocator, without sanitizers.
+REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
+                  $(addprefix mm/others/tests/,r1.c replay.c trace.c) \
+                  $(wildcard mm/others/tests/replay/*.c) \
+                  mm/tests/host/platform.c tools/test/budget.c
+REPLAY_FLAGS := -std=gnu17 -g -O2 -fdata-sections -ffunction-sections -I. \
+                  -Imm/tests/host $(HOST_WARN)
+REPLAY       := $(BUILD)/replay/replay
+$(eval $(call stamp,$(BUILD)/replay/flags,$$(HOSTCC) $$(REPLAY_FLAGS)))
+$(eval $(call stamp,$(BUILD)/replay/objects,$$(REPLAY_SRC)))
+$(BUILD)/replay/%.o: %.c $(BUILD)/replay/flags
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(REPLAY_FLAGS) -MMD -MP -c $< -o $@
+$(REPLAY): $(REPLAY_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
+-include $(REPLAY_SRC:%.c=$(BUILD)/replay/%.d)
+
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 
@@ -160,7 +179,7 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest servetest atatest) $(MMRACES) \
-               $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE)
+               $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE) $(REPLAY)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
 # calls, but not its library: wakes.c defines them.
@@ -255,7 +274,8 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: scale coverage mutants storm powercut test-ext2 fuzz-ext2
+.PHONY: scale replay-trace coverage mutants storm powercut
+.PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
@@ -347,6 +367,10 @@ scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
 	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(WORKSHOP_INITRD) \
 	    $(BUILD)/initrd-bench.tar $(BUILD)/scale $(BUILD)/scale \
 	    $(if $(call on,DOC),--doc docs/magazines.md)
+
+replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
+                                  ## waste: TRACE=FILE.ktr, or R1
+	@$< $(TRACE)
 
 fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
                                   ## CALLS=100000), a million streams of random

@@ -1,0 +1,202 @@
+"""Traces: the reference trace R1 replayed on every allocator, and what the
+program says of a damaged file."""
+# Tests: mm/others/tests/replay/main.c
+
+import json
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT
+from tools.run import watchdog
+
+pytestmark = pytest.mark.plain
+
+REPLAY = BUILD / "replay" / "replay"
+
+# Held KiB and waste at the four marks, and the most KiB, as the description of
+# the other allocators has them; and how many per cent a figure may differ from
+# it. SLOB's is exact, sunos has nodes of twice the size here, and those of the
+# slab allocator are of a simple model.
+PUBLISHED = {
+    "slab": (2, [(1128, 16), (1648, 42), (1752, 41), (2148, 49)], 2148),
+    "slab, reclaimed at each mark":
+        (2, [(1076, 12), (1100, 14), (1280, 19), (1308, 16)], 2024),
+    "sunos": (3, [(980, 4), (1092, 13), (1168, 11), (1720, 36)], 1764),
+    "sunos, pages are kept":
+        (3, [(980, 4), (1476, 36), (1480, 30), (1772, 38)], 1772),
+    "sunos, leftmost":
+        (3, [(976, 3), (1044, 9), (1188, 12), (1488, 26)], 1744),
+    "sunos, nodes inside":
+        (6, [(996, 5), (1084, 13), (1184, 12), (1752, 37)], 1784),
+    "slob, header 8":
+        (0, [(1008, 6), (1072, 11), (1200, 13), (1632, 32)], 1848),
+    "slob, header 4":
+        (0, [(980, 4), (1048, 9), (1172, 11), (1592, 31)], 1800),
+}
+REQUESTED = [965_500, 971_776, 1_067_140, 1_129_526]
+
+
+def replay(*arguments):
+    return watchdog.run([str(REPLAY), *map(str, arguments)], cwd=ROOT,
+                        encoding="utf-8", capture_output=True,
+                        errors="replace")
+
+
+def replay_json(*arguments):
+    done = replay("-j", *arguments)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """{row: figures}."""
+    return {row["row"]: row for row in replay_json()}
+
+
+@pytest.fixture(scope="module")
+def r1(tmp_path_factory):
+    path = tmp_path_factory.mktemp("trace") / "R1.ktr"
+    done = replay("-w", path)
+    assert done.returncode == 0, done.stderr
+    return path
+
+
+# ---- the reference trace ----------------------------------------------------
+
+def test_every_allocator_has_a_row(rows):
+    others = {p.stem for p in (ROOT / "mm/others").glob("*.c")}
+    assert {row["allocator"] for row in rows.values()} == \
+        others - {"serve", "supply"} | {"slab"}
+    assert rows.keys() == PUBLISHED.keys()
+
+
+@pytest.mark.parametrize("row", PUBLISHED)
+def test_the_table_of_the_description(rows, row):
+    within, marks, peak = PUBLISHED[row]
+    found = rows[row]
+    held = [m["held"] / 1024 for m in found["marks"]]
+    for is_, want in zip([*held, found["peak"] / 1024],
+                         [*(kib for kib, _ in marks), peak], strict=True):
+        assert abs(is_ - want) * 100 <= within * want, (row, held)
+    if within == 0:
+        assert [m["waste"] for m in found["marks"]] == [w for _, w in marks]
+
+
+def test_clients_have_the_same_at_each_mark(rows):
+    for name, row in rows.items():
+        assert [m["requested"] for m in row["marks"]] == REQUESTED, name
+
+
+def test_every_byte_is_one_of_four_kinds(rows):
+    for name, row in rows.items():
+        for m in row["marks"]:
+            assert m["held"] % 4096 == 0
+            assert m["held"] == sum(m[part] for part in (
+                "requested", "internal", "external", "metadata")), name
+
+
+def test_what_is_left_is_returned_in_the_end(rows):
+    """All pages; those of nodes are sunos's for ever."""
+    for name, row in rows.items():
+        if row["allocator"] == "sunos" and name != "sunos, nodes inside":
+            assert row["residue"] == row["marks"][3]["metadata"] > 0
+        else:
+            assert row["residue"] == 0, name
+
+
+def test_the_orders_of_the_paper(rows):
+    """After boot the others waste less; in the end the slab allocator does."""
+    waste = {name: [m["waste"] for m in row["marks"]]
+             for name, row in rows.items()}
+    slab = waste["slab, reclaimed at each mark"]
+    assert waste["sunos"][0] < waste["slob, header 8"][0] < slab[0]
+    assert slab[3] <= 20 < waste["slob, header 8"][3] < waste["sunos"][3]
+
+
+def test_a_replay_repeats(rows, r1):
+    """From the file too, and whatever is checked meanwhile."""
+    assert replay_json("-c", 100_000, r1) == list(rows.values())
+
+
+def test_the_text_shows_the_same(rows):
+    done = replay()
+    assert done.returncode == 0, done.stderr
+    head, *lines = done.stdout.splitlines()
+    assert [f"mark {i}" in head for i in range(1, 6)] == [True] * 4 + [False]
+    for line, (name, row) in zip(lines, rows.items(), strict=True):
+        assert line.startswith(name)
+        assert line[len(name):].replace("%", "").split() == [
+            str(figure) for m in row["marks"]
+            for figure in (m["held"] // 1024, m["waste"])] + [
+                str(row["peak"] // 1024), str(row["residue"] // 1024)]
+
+
+def test_the_book_has_that_table():
+    page = (ROOT / "docs/others.md").read_text(encoding="utf-8")
+    for line in replay().stdout.splitlines():
+        assert f"    {line}\n" in page
+
+
+# ---- damaged files ----------------------------------------------------------
+
+def changed(data, at, byte):
+    return data[:at] + bytes([byte]) + data[at + 1:]
+
+
+@pytest.mark.parametrize("change, error", [
+    (lambda d: b"", "truncated: 0 bytes, and a header has 64"),
+    (lambda d: d[:-1], "truncated: 1055402 bytes of 1055403"),
+    (lambda d: d + b"x", "damaged: 1 bytes after its end"),
+    (lambda d: changed(d, 0, 0x4c), "not a trace: it does not begin with KTR1"),
+    (lambda d: changed(d, 4, 2), "version 2, not 1"),
+    (lambda d: changed(d, 500_000, d[500_000] ^ 1), "damaged: its CRC-32 is"),
+    (lambda d: changed(d, 24, d[24] ^ 1), "damaged: 414453 events, 210725 "
+     "allocations, 203473 frees, 10445 slots, 1662187 live bytes: the header "
+     "has others"),
+], ids=["empty", "truncated", "longer", "magic", "version", "events", "counts"])
+def test_a_damaged_file(r1, tmp_path, change, error):
+    """One line says so; no row, no list."""
+    path = tmp_path / "R1.ktr"
+    path.write_bytes(change(r1.read_bytes()))
+    for done in (replay(path), replay("-l", path)):
+        assert done.returncode == 1 and done.stdout == ""
+        assert done.stderr.startswith(f"replay: {path}: {error}")
+        assert done.stderr.count("\n") == 1
+
+
+def test_a_trace_with_losses_has_no_figures(r1, tmp_path):
+    path = tmp_path / "lost.ktr"
+    path.write_bytes(changed(r1.read_bytes(), 44, 3))
+    done = replay(path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == ("replay: the recorder lost 3 events: the trace has "
+                           "no figures\n")
+
+
+def test_no_file(tmp_path):
+    done = replay(tmp_path / "none.ktr")
+    assert done.returncode == 1
+    assert done.stderr == (f"replay: {tmp_path}/none.ktr: No such file or "
+                           "directory\n")
+    done = replay("-w", tmp_path / "none" / "R1.ktr")
+    assert done.returncode == 1 and "No such file" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [["-x"], ["-c", "0"], ["-c", "many"],
+                                       ["a", "b"], ["-w"]])
+def test_usage(arguments):
+    done = replay(*arguments)
+    assert done.returncode == 2 and done.stdout == ""
+    assert "usage: replay" in done.stderr
+
+
+def test_make_replays():
+    done = subprocess.run(
+        ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", "replay-trace",
+         "TRACE=x/busy.ktr"], cwd=ROOT, encoding="utf-8", check=False,
+        capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == \
+        f"{REPLAY.relative_to(ROOT)} x/busy.ktr"
