@@ -274,7 +274,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: scale replay-trace coverage mutants storm powercut
+.PHONY: scale replay-trace trace-summary coverage mutants storm powercut
 .PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
@@ -371,6 +371,11 @@ scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
 replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
                                   ## waste: TRACE=FILE.ktr, or R1
 	@$< $(TRACE)
+
+trace-summary: $(REPLAY) | $(DEPS) ## its sizes, lifetimes and live bytes; drawn
+                                  ## in build/trace/
+	@$(PYTHON) -m tools.measure.traces $< $(TRACE) \
+	    --out $(BUILD)/trace/$(or $(basename $(notdir $(TRACE))),R1).svg
 
 fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
                                   ## CALLS=100000), a million streams of random

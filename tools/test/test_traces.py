@@ -1,13 +1,16 @@
-"""Traces: the reference trace R1 replayed on every allocator, and what the
-program says of a damaged file."""
-# Tests: mm/others/tests/replay/main.c
+"""Traces: the reference trace R1 replayed on every allocator, the tool that
+summarises a trace, and what both say of a damaged file."""
+# Tests: tools/measure/traces.py, mm/others/tests/replay/main.c
 
 import json
 import subprocess
+import sys
+from xml.etree import ElementTree
 
 import pytest
 
 from conftest import BUILD, ROOT
+from tools.measure import traces
 from tools.run import watchdog
 
 pytestmark = pytest.mark.plain
@@ -157,13 +160,16 @@ def changed(data, at, byte):
      "has others"),
 ], ids=["empty", "truncated", "longer", "magic", "version", "events", "counts"])
 def test_a_damaged_file(r1, tmp_path, change, error):
-    """One line says so; no row, no list."""
+    """One line says so; no row, no list, and the last picture stays."""
     path = tmp_path / "R1.ktr"
     path.write_bytes(change(r1.read_bytes()))
-    for done in (replay(path), replay("-l", path)):
+    out = tmp_path / "R1.svg"
+    out.write_text("the last picture", encoding="utf-8")
+    for done in (replay(path), replay("-l", path), summary(path, out)):
         assert done.returncode == 1 and done.stdout == ""
         assert done.stderr.startswith(f"replay: {path}: {error}")
         assert done.stderr.count("\n") == 1
+    assert out.read_text(encoding="utf-8") == "the last picture"
 
 
 def test_a_trace_with_losses_has_no_figures(r1, tmp_path):
@@ -192,11 +198,72 @@ def test_usage(arguments):
     assert "usage: replay" in done.stderr
 
 
-def test_make_replays():
-    done = subprocess.run(
-        ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", "replay-trace",
-         "TRACE=x/busy.ktr"], cwd=ROOT, encoding="utf-8", check=False,
-        capture_output=True)
+# ---- the summary ------------------------------------------------------------
+
+def summary(*arguments):
+    trace, out = arguments
+    return watchdog.run(
+        [sys.executable, "-m", "tools.measure.traces", str(REPLAY), str(trace),
+         "--out", str(out)], cwd=ROOT, encoding="utf-8", capture_output=True)
+
+
+LISTED = """\
+cache 1 300 inode
+cache 2 16 name
+units 1000000
+cache_alloc 0 1 0
+alloc 0 100 1
+cache_alloc 0 2 2
+free 0 1 1
+mark 1000000 1 0
+cache_fail 1000000 1 0
+alloc 1000000 9000 1
+free 3000000 0 0
+mark 3500000 2 0
+""".splitlines()
+
+
+def test_figures_of_a_small_trace():
+    s = traces.summarise(LISTED)
+    assert (s.allocs, s.frees, s.failures, s.slots) == (4, 2, 1, 3)
+    assert s.live == [300, 400, 416, 316, 316, 316, 9316, 9016, 9016]
+    assert s.marks == [(1, 4), (2, 8)] and s.seconds == 3.5
+    assert s.requests == {1: 1, 2: 1, 0: 2}
+    assert {name: n for name, n in traces.size_rows(s) if n} == {
+        "to 16": 1, "to 128": 1, "to 512": 1, "above 8,192": 1}
+    assert {name: n for name, n in traces.lifetime_rows(s) if n} == {
+        "below 10": 2, "never freed": 2}
+
+
+def test_lifetimes_are_counted_in_allocations():
+    assert [traces.decade(n) for n in (0, 9, 10, 99, 100, 99_999, 10 ** 9)] \
+        == [0, 0, 1, 1, 2, 4, 5]
+
+
+def test_the_summary_of_r1(r1, tmp_path):
+    out = tmp_path / "new" / "R1.svg"
+    done = summary(r1, out)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == \
-        f"{REPLAY.relative_to(ROOT)} x/busy.ktr"
+    text = done.stdout
+    assert "414,453 events: 210,725 allocations, 203,473 frees, 0 failures; " \
+        "502 s" in text
+    assert "live at most: 10,445 blocks; 1,662,187 bytes" in text
+    for requested in REQUESTED:
+        assert f"{requested:,}" in text
+    root = ElementTree.parse(out).getroot()
+    words = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert [w for w in words if w.isdecimal()] == ["1", "2", "3", "4"]
+    assert "107,274, 50.9 %" in words and "never freed" in words
+
+
+def test_make_runs_both():
+    for target, program in (("replay-trace", str(REPLAY.relative_to(ROOT))),
+                            ("trace-summary", "-m tools.measure.traces")):
+        done = subprocess.run(
+            ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", target,
+             "TRACE=x/busy.ktr"], cwd=ROOT, encoding="utf-8", check=False,
+            capture_output=True)
+        assert done.returncode == 0, done.stderr
+        last = done.stdout.replace("\\\n", " ").splitlines()[-1]
+        assert program in last and "x/busy.ktr" in last
+        assert target == "replay-trace" or "/trace/busy.svg" in last
