@@ -11,6 +11,7 @@
  */
 #include "mm/others/slob.h"
 #include "mm/others/sunos.h"
+#include "mm/others/svr4.h"
 #include "mm/others/tests/r1.h"
 #include "mm/others/tests/replay.h"
 #include "mm/others/tests/replay/slab.h"
@@ -49,6 +50,11 @@ static void nodes_inside(void)
     sunos_inline = true;
 }
 
+static void eager(void)
+{
+    svr4_eager = true;
+}
+
 static const struct row {
     const char *row_name;
     const struct other_allocator *row_allocator;
@@ -61,6 +67,9 @@ static const struct row {
     {"sunos, pages are kept", &sunos_allocator, keep_pages, false},
     {"sunos, leftmost", &sunos_allocator, leftmost, false},
     {"sunos, nodes inside", &sunos_allocator, nodes_inside, false},
+    {"bsd", &bsd_allocator, NULL, false},
+    {"svr4", &svr4_allocator, NULL, false},
+    {"svr4, eager", &svr4_allocator, eager, false},
     {"slob, header 8", &slob_allocator, NULL, false},
     {"slob, header 4", &slob_allocator, small_header, false},
 };
