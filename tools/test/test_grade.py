@@ -163,7 +163,7 @@ IN_THE_KERNEL = {
                   "hang"),
     "panic": (body('panic("no");', '#include "kernel/x86/panic.h"'),
               "panic"),
-    "must-panic": (body('lab_must_panic();\n    panic("");',
+    "must-panic": (body('lab_must_panic();\n    panic("%s", "");',
                         '#include "tools/workshop/labs/lab.h"\n'
                         '#include "kernel/x86/panic.h"'), "panic"),
     "excuse": (body("ktest_excuse(yes);\n    n++;",
@@ -334,9 +334,12 @@ def odd_answers(folder):
 
 
 def run(tree, *arguments):
+    """The grader, with the settings for which the copied products are up to
+    date."""
+    built = dict(o.split("=") for o in workshop.as_before(BUILD))
     return subprocess.run([tree / "tools/grade", *map(str, arguments)],
-                          cwd="/", capture_output=True,
-                          encoding="utf-8", check=False)
+                          cwd="/", capture_output=True, encoding="utf-8",
+                          check=False, env={**os.environ, **built})
 
 
 class Graded:
