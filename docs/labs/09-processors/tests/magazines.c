@@ -563,6 +563,25 @@ static void disturb(void)
     }
 }
 
+/* Full magazines go to the depot, and after an update some of them come back:
+ * T falls, and m with it. */
+static void use_depot(void)
+{
+    static void *many[8 * ROUNDS];
+    const char *where;
+
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        many[i] = kmem_cache_alloc(cp, KM_SLEEP);
+    for (size_t i = 0; i < ARRAY_SIZE(many); i++)
+        kmem_cache_free(cp, many[i]);
+    kmem_update();
+    for (size_t i = 0; i < ARRAY_SIZE(many) / 2; i++)
+        many[i] = kmem_cache_alloc(cp, KM_SLEEP);
+    SAME(kmem_cache_verify(cp, &where), NULL);
+    for (size_t i = 0; i < ARRAY_SIZE(many) / 2; i++)
+        kmem_cache_free(cp, many[i]);
+}
+
 LAB_TEST(9, whole, LAB_UP)
 {
     struct kmem_cache_stat st;
@@ -587,6 +606,9 @@ LAB_TEST(9, whole, LAB_UP)
         KT_EQ(task_wait(pid[i], &status, 0), pid[i]);
     KT_EQ(wrong, 0);
     SAME(kmem_cache_verify(cp, &where), NULL);
+    move_to(0);
+    use_depot();
+    sched_move_self((uint8_t)((1u << cpu_count) - 1));
     kmem_cache_stat(cp, &st);
     kmem_mag_stat(cp, &mag);
     KT_EQ(st.stat_inuse, 0);
