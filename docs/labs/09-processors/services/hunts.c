@@ -8,8 +8,8 @@
 #include "kernel/task/task.h"
 #include "mm/inspect/kmem_stat.h"
 
-/* The end where nothing was allocated. */
-static void keep(void)
+/* The end of a hunt that has allocated nothing. */
+static void end_nothing(void)
 {
 }
 
@@ -220,9 +220,9 @@ static void alloc_end(void)
 }
 
 const struct hunt hunts[] = {
-    {"ring", ring_begin, ring_first, ring_other, ring_wrong, keep},
-    {"pop", stack_begin, pop_first, pop_other, stack_wrong, keep},
-    {"push", stack_begin, push_first, push_other, stack_wrong, keep},
+    {"ring", ring_begin, ring_first, ring_other, ring_wrong, end_nothing},
+    {"pop", stack_begin, pop_first, pop_other, stack_wrong, end_nothing},
+    {"push", stack_begin, push_first, push_other, stack_wrong, end_nothing},
     {"squares", squares_begin, squares_first, squares_other, squares_wrong,
      squares_end},
     {"alloc", alloc_begin, alloc_first, alloc_other, alloc_wrong, alloc_end},
