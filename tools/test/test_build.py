@@ -326,7 +326,7 @@ def test_kprintf_is_declared_by_the_header_of_its_name(tree):
 
 def test_verbose_shows_commands(tree):
     os.utime(tree / "mm/page.c")
-    out = make(tree, "kernel", "V=1").stdout
+    out = make(tree, "build/mm/page.o", "V=1").stdout
     assert "-mregparm=3" in out and "-c mm/page.c" in out
 
 

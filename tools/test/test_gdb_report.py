@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from conftest import BUILD
+from conftest import BUILD, long, tiers
 from tools.run import gdb
 
 # Programs allocate, switch, use a pipe and wait for the clock; at the end the
@@ -41,7 +41,8 @@ def run(kernel, reports):
                        extra=["-smp", "2"] if "smp" in str(kernel) else [])
 
 
-@pytest.fixture(scope="module", params=["kernel", "smp_debug"])
+@pytest.fixture(scope="module",
+                params=["kernel", pytest.param("smp_debug", marks=long)])
 def both(request):
     """Two runs: one with reports, and one without."""
     kernel = request.getfixturevalue(request.param)
@@ -215,7 +216,7 @@ def test_where_nothing_can_be_called(refused):
 
 # ---- after a panic ---------------------------------------------------------
 
-@pytest.mark.parametrize("name", ["kernel", "smp_debug"])
+@pytest.mark.parametrize("name", tiers(["kernel"], ["smp_debug"]))
 def test_after_a_panic(request, name):
     """The panic's own shell reads a line, and reports work there."""
     binary = request.getfixturevalue(name)

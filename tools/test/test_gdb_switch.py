@@ -8,11 +8,11 @@ import subprocess
 
 import pytest
 
-from conftest import sanitized
+from conftest import long, sanitized
 from tools.run import gdb
 
-pytestmark = pytest.mark.skipif(
-    sanitized(), reason="the sanitizers' kernel begins its stacks elsewhere")
+pytestmark = [long, pytest.mark.skipif(
+    sanitized(), reason="the sanitizers' kernel begins its stacks elsewhere")]
 
 # The last function of a stack: the shell's task, kernel tasks, programs.
 FIRST = {"kernel": "boot_high", "reaper": "switch_begin",

@@ -143,7 +143,8 @@ def picture(path):
         at += size + 12
     rows, step = zlib.decompress(packed), 3 * width + 1
     assert len(rows) == step * height
-    return width, [{rows[y * step + x:][:3] for x in range(1, step, 3)}
+    return width, [{rows[at:at + 3]
+                    for at in range(y * step + 1, (y + 1) * step, 3)}
                    for y in range(height)]
 
 

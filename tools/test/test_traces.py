@@ -98,6 +98,38 @@ def test_clients_have_the_same_at_each_mark(rows):
         assert [m["requested"] for m in row["marks"]] == REQUESTED, name
 
 
+# What an allocator has counted of its own work, exactly; or for each operation
+# or allocation, and how many per cent it may differ.
+@pytest.mark.parametrize("row, counts", [
+    ("svr4", {"splits": 7448, "lazy": 203_398, "reclaiming": 0,
+              "accelerated": 203_635 - 203_398}),
+    ("svr4, eager", {"splits": 23_846, "lazy": 0, "accelerated": 0}),
+])
+def test_counts_of_the_description(rows, row, counts):
+    assert rows[row]["counts"] == {**rows[row]["counts"], **counts}
+
+
+@pytest.mark.parametrize("row, each, count, want, within", [
+    ("slob, header 8", "allocation", "pages_scanned", 5, 10),
+    ("slob, header 8", "allocation", "blocks_scanned", 44, 1),
+    ("sunos", "operation", "visits", 8.6, 10),
+    ("sunos", "operation", "relinks", 2.7, 10),
+    ("sunos, leftmost", "operation", "visits", 14, 10),
+    ("sunos, leftmost", "operation", "relinks", 5, 10),
+])
+def test_work_of_an_operation(rows, row, each, count, want, within):
+    found = rows[row]
+    assert (found["allocs"], found["frees"]) == (210_725, 203_473)
+    operations = found["allocs"] + found["frees"] * (each == "operation")
+    is_ = found["counts"][count] / operations
+    assert abs(is_ - want) * 100 <= within * want, is_
+
+
+def test_the_tree_is_far_from_balanced(rows):
+    counts = rows["sunos"]["counts"]
+    assert 1000 <= counts["nodes"] <= 1200 and 30 <= counts["depth"] <= 60
+
+
 def test_every_byte_is_one_of_four_kinds(rows):
     for name, row in rows.items():
         for m in row["marks"]:

@@ -3,7 +3,6 @@
  * pattern of its own, so that two that overlap are noticed.
  */
 #include "mm/others/tests/other_test.h"
-#include "mm/others/tests/replay.h"
 #include "kernel/lib/string.h"
 
 #include <stdlib.h>
@@ -171,45 +170,4 @@ void other_test_random(unsigned seed, unsigned ops, size_t most)
     KT_EQ(test_counts().stat_internal, 0);
     KT_EQ(test_counts().stat_metadata % 512, 0); /* of pages, not blocks */
     other_test_check();
-}
-
-/* ---- the reference trace ------------------------------------------------ */
-
-static struct trace trace;
-static struct replay replay;
-
-static void (*at_mark)(int m);
-
-static void pass_mark(struct replay *r UNUSED, uint32_t mark)
-{
-    at_mark((int)mark);
-}
-
-static void require_none(const char *wrong)
-{
-    if (wrong != NULL)
-        KT_FAIL("%s", wrong);
-    KT_REQUIRE(wrong == NULL);
-}
-
-void r1_replay(void (*mark)(int m))
-{
-    struct trace_writer w;
-    size_t size;
-    uint8_t *bytes;
-
-    at_mark = mark;
-    r1_write(&w);
-    bytes = trace_end(&w, &size);
-    require_none(trace_open(&trace, bytes, size));
-    replay_begin(&replay, test_allocator, &trace);
-    replay.replay_mark = pass_mark;
-    require_none(replay_run(&replay));
-    free(bytes);
-}
-
-void r1_end(void)
-{
-    require_none(replay_end(&replay));
-    trace_close(&trace);
 }

@@ -38,9 +38,3 @@ extern size_t test_align;
  * caches, with a check after each 50, and then frees everything. What blocks
  * contain must last. */
 void other_test_random(unsigned seed, unsigned ops, size_t most);
-
-/* Replays the reference trace R1 (mm/others/tests/r1.h) on the allocator that
- * was started, stamps included. mark(m) is called at the end of each phase.
- * r1_end frees what is still allocated. */
-void r1_replay(void (*mark)(int m));
-void r1_end(void);

@@ -189,41 +189,6 @@ KTEST(bsd, E6_the_largest_requests)
     other_test_check();
 }
 
-/* The pages held at each mark, and a check of them. */
-static void mark(int m)
-{
-    static const struct {
-        unsigned kib, waste;
-        size_t requested;
-    } want[] = {
-        {1464, 36, 965500},
-        {2104, 55, 971776},
-        {2108, 51, 1067140},
-        {2484, 56, 1129526},
-    };
-
-    other_test_check();
-    KT_EQ(test_held() * 4, want[m - 1].kib);
-    KT_EQ(test_waste(), want[m - 1].waste);
-    KT_EQ(test_counts().stat_requested, want[m - 1].requested);
-}
-
-/* E7: in either order. */
-KTEST(bsd, E7_reference_trace)
-{
-    for (int i = 0; i < 2; i++) {
-        bsd_lifo = i != 0;
-        other_test_start(&bsd_allocator);
-        r1_replay(mark);
-        KT_EQ(r1.r1_hash, 0x936fa0aa);
-        KT_EQ(test_counts().stat_peak, KIB(2484));
-        r1_end();
-        KT_EQ(test_held(), 621);
-        other_test_check();
-    }
-}
-
-/* The same requests in either order of frees. */
 KTEST(bsd, E7_the_order_does_not_change_how_much_is_held)
 {
     size_t held[2][1000];

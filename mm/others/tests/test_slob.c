@@ -200,52 +200,6 @@ KTEST(slob, E6_large_requests_get_whole_pages)
     other_test_check();
 }
 
-static void mark(int m)
-{
-    static const struct {
-        unsigned kib[2]; /* by header: 4, 8 */
-        unsigned waste[2];
-        size_t requested;
-    } want[] = {
-        {{980, 1008}, {4, 6}, 965500},
-        {{1048, 1072}, {9, 11}, 971776},
-        {{1172, 1200}, {11, 13}, 1067140},
-        {{1592, 1632}, {31, 32}, 1129526},
-    };
-
-    other_test_check();
-    KT_EQ(test_held() * 4, want[m - 1].kib[slob_header == 8]);
-    KT_EQ(test_waste(), want[m - 1].waste[slob_header == 8]);
-    KT_EQ(test_counts().stat_requested, want[m - 1].requested);
-}
-
-KTEST(slob, E7_reference_trace)
-{
-    struct slob_stat st;
-
-    other_test_start(&slob_allocator);
-    r1_replay(mark);
-    KT_EQ(r1.r1_hash, 0x936fa0aa);
-    KT_EQ(r1.r1_random, 1580281375);
-    KT_EQ(r1.r1_events, 414453);
-    KT_EQ(r1.r1_allocs, 210725);
-    KT_EQ(test_counts().stat_peak, KIB(1848));
-    slob_stat(&st);
-    KT_EQ((st.stat_pages_scanned + r1.r1_allocs / 2) / r1.r1_allocs, 5);
-    KT_EQ((st.stat_blocks_scanned + r1.r1_allocs / 2) / r1.r1_allocs, 44);
-    r1_end();
-    KT_EQ(test_held(), 0);
-    other_test_check();
-}
-
-KTEST(slob, E7_reference_trace_with_small_headers)
-{
-    slob_header = 4;
-    other_test_start(&slob_allocator);
-    r1_replay(mark);
-    KT_EQ(test_counts().stat_peak, KIB(1800));
-}
-
 KTEST(slob, random_operations)
 {
     for (unsigned seed = 1; seed <= 4; seed++) {

@@ -165,50 +165,6 @@ KTEST(svr4, E5_steady_use_neither_splits_nor_joins)
     expect_pairs(750, 750);
 }
 
-static void mark(int m)
-{
-    static const struct {
-        unsigned kib[2]; /* lazy, eager */
-        unsigned waste[2];
-        size_t requested;
-    } want[] = {
-        {{1512, 1512}, {38, 38}, 965500},
-        {{2212, 1616}, {57, 41}, 971776},
-        {{2212, 1816}, {53, 43}, 1067140},
-        {{2568, 2512}, {57, 56}, 1129526},
-    };
-
-    other_test_check();
-    KT_EQ(test_held() * 4, want[m - 1].kib[svr4_eager]);
-    KT_EQ(test_waste(), want[m - 1].waste[svr4_eager]);
-    KT_EQ(test_counts().stat_requested, want[m - 1].requested);
-}
-
-/* E6 to E8: the trace, and what is left after it. */
-KTEST(svr4, E6_reference_trace)
-{
-    other_test_start(&svr4_allocator);
-    r1_replay(mark);
-    KT_EQ(r1.r1_hash, 0x936fa0aa);
-    KT_EQ(test_counts().stat_peak, KIB(2568));
-    KT_EQ(TOTAL(class_splits), 7448);
-    KT_EQ(TOTAL(class_lazy), 203398);
-    KT_EQ(TOTAL(class_reclaiming), 0);
-    KT_EQ(TOTAL(class_accelerated), 203635 - 203398);
-    r1_end();
-    expect_empty();
-}
-
-KTEST(svr4, E8_reference_trace_without_laziness)
-{
-    svr4_eager = true;
-    other_test_start(&svr4_allocator);
-    r1_replay(mark);
-    KT_EQ(test_counts().stat_peak, KIB(2516));
-    KT_EQ(TOTAL(class_splits), 23846);
-    KT_EQ(TOTAL(class_lazy) + TOTAL(class_accelerated), 0);
-}
-
 KTEST(svr4, E7_random_operations_return_all_pages)
 {
     for (unsigned seed = 1; seed <= 4; seed++) {

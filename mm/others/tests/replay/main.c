@@ -6,8 +6,9 @@
  *     replay -w FILE                     writes the reference trace R1
  *
  * Without a FILE the trace is R1. -j prints a line of JSON for each allocator,
- * with the parts of the waste; -c checks every invariant after so many events,
- * besides at each mark. A run prints the same each time.
+ * with the parts of the waste and what the allocator counts of its own work; -c
+ * checks every invariant after so many events, besides at each mark. A run
+ * prints the same each time.
  */
 #include "mm/others/slob.h"
 #include "mm/others/sunos.h"
@@ -55,23 +56,71 @@ static void eager(void)
     svr4_eager = true;
 }
 
+/* What an allocator has counted of its own work when all events are over. */
+static char counts[400];
+static size_t counts_length;
+
+static void add_count(const char *name, uint64_t value)
+{
+    counts_length += (size_t)snprintf(
+        counts + counts_length, sizeof(counts) - counts_length, "%s\"%s\":%llu",
+        counts_length == 0 ? "" : ",", name, (unsigned long long)value);
+}
+
+static void count_slob(void)
+{
+    struct slob_stat st;
+
+    slob_stat(&st);
+    add_count("pages_scanned", st.stat_pages_scanned);
+    add_count("blocks_scanned", st.stat_blocks_scanned);
+}
+
+static void count_sunos(void)
+{
+    struct sunos_stat st;
+
+    sunos_stat(&st);
+    add_count("visits", st.stat_visits);
+    add_count("relinks", st.stat_relinks);
+    add_count("nodes", st.stat_nodes);
+    add_count("depth", st.stat_depth);
+}
+
+static void count_svr4(void)
+{
+    uint64_t splits = 0, lazy = 0, reclaiming = 0, accelerated = 0;
+
+    for (int i = 0; i < SVR4_CLASSES; i++) {
+        splits += svr4_class[i].class_splits;
+        lazy += svr4_class[i].class_lazy;
+        reclaiming += svr4_class[i].class_reclaiming;
+        accelerated += svr4_class[i].class_accelerated;
+    }
+    add_count("splits", splits);
+    add_count("lazy", lazy);
+    add_count("reclaiming", reclaiming);
+    add_count("accelerated", accelerated);
+}
+
 static const struct row {
     const char *row_name;
     const struct other_allocator *row_allocator;
-    void (*row_set)(void); /* its parameters; NULL: as they are */
-    bool row_reclaims;     /* pressure before a mark's sample */
+    void (*row_set)(void);   /* its parameters; NULL: as they are */
+    bool row_reclaims;       /* pressure before a mark's sample */
+    void (*row_count)(void); /* NULL: no counts */
 } rows[] = {
-    {"slab", &slab_allocator, NULL, false},
-    {"slab, reclaimed at each mark", &slab_allocator, NULL, true},
-    {"sunos", &sunos_allocator, NULL, false},
-    {"sunos, pages are kept", &sunos_allocator, keep_pages, false},
-    {"sunos, leftmost", &sunos_allocator, leftmost, false},
-    {"sunos, nodes inside", &sunos_allocator, nodes_inside, false},
-    {"bsd", &bsd_allocator, NULL, false},
-    {"svr4", &svr4_allocator, NULL, false},
-    {"svr4, eager", &svr4_allocator, eager, false},
-    {"slob, header 8", &slob_allocator, NULL, false},
-    {"slob, header 4", &slob_allocator, small_header, false},
+    {"slab", &slab_allocator, NULL, false, NULL},
+    {"slab, reclaimed at each mark", &slab_allocator, NULL, true, NULL},
+    {"sunos", &sunos_allocator, NULL, false, count_sunos},
+    {"sunos, pages are kept", &sunos_allocator, keep_pages, false, count_sunos},
+    {"sunos, leftmost", &sunos_allocator, leftmost, false, count_sunos},
+    {"sunos, nodes inside", &sunos_allocator, nodes_inside, false, count_sunos},
+    {"bsd", &bsd_allocator, NULL, false, NULL},
+    {"svr4", &svr4_allocator, NULL, false, count_svr4},
+    {"svr4, eager", &svr4_allocator, eager, false, count_svr4},
+    {"slob, header 8", &slob_allocator, NULL, false, count_slob},
+    {"slob, header 4", &slob_allocator, small_header, false, count_slob},
 };
 
 /* ---- samples ------------------------------------------------------------ */
@@ -80,6 +129,7 @@ static const struct row *row;
 static bool json;
 static struct other_stat sample[MARKS];
 static unsigned samples;
+static struct other_stat ran; /* when all events were over */
 
 static unsigned waste(const struct other_stat *st)
 {
@@ -128,9 +178,11 @@ static void at_mark(struct replay *r UNUSED, uint32_t mark UNUSED)
 static void print_json(const struct other_stat *end)
 {
     printf("{\"row\":\"%s\",\"allocator\":\"%s\",\"peak\":%zu,"
-           "\"residue\":%zu,\"marks\":[",
+           "\"residue\":%zu,\"allocs\":%llu,\"frees\":%llu,"
+           "\"counts\":{%s},\"marks\":[",
            row->row_name, row->row_allocator->op_name, end->stat_peak,
-           end->stat_held);
+           end->stat_held, (unsigned long long)ran.stat_allocs,
+           (unsigned long long)ran.stat_frees, counts);
     for (unsigned i = 0; i < samples; i++)
         printf("%s{\"held\":%zu,\"requested\":%zu,\"internal\":%zu,"
                "\"external\":%zu,\"metadata\":%zu,\"waste\":%u}",
@@ -183,7 +235,12 @@ static const char *replay_row(struct trace *t, uint32_t check_each)
     r.replay_mark = at_mark;
     r.replay_check_each = check_each;
     wrong = replay_run(&r);
-    return wrong == NULL ? replay_end(&r) : wrong;
+    if (wrong != NULL)
+        return wrong;
+    ran = take_sample();
+    if (row->row_count != NULL)
+        row->row_count();
+    return replay_end(&r);
 }
 
 /* After all was freed. */
