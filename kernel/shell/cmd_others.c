@@ -1,8 +1,8 @@
 /*
  * The memory commands of a kernel with another allocator (`make
  * ALLOCATOR=slob`, mm/others/serve.c): kmastat shows what the allocator counts,
- * and each command about slabs says that there are none. This file is in the
- * place of those that define them in other kernels.
+ * and each command about Slate's own slabs says that there are none. This file
+ * is in the place of those that define them in other kernels.
  */
 #include "drivers/console.h"
 #include "kernel/fs/proc.h"
@@ -60,9 +60,10 @@ static void print_parts(proc_print_t *print, void *to,
     heap_percent(heap_waste(st->stat_requested, st->stat_held), waste);
     print(to, "%-38s %9zu  waste %s %%; at most %zu\n", "HELD, in pages",
           st->stat_held, waste, st->stat_peak);
-    print(to,
-          "allocator: %s; it has no slabs, constructed free objects or working "
-          "sets\n",
+    if (st->stat_fixed != 0)
+        print(to, "%-38s %9zu\n", "beside it: records of caches",
+              st->stat_fixed);
+    print(to, "allocator: %s; there are no working sets and debugging modes\n",
           other_served.op_name);
 }
 
@@ -96,10 +97,12 @@ static void print_json(const char *pattern)
     other_served.op_stat(&st);
     kprintf("{\"allocator\":\"%s\",\"held\":%zu,\"requested\":%zu,"
             "\"internal\":%zu,\"external\":%zu,\"metadata\":%zu,\"peak\":%zu,"
+            "\"fixed\":%zu,"
             "\"allocs\":%llu,\"frees\":%llu,\"fails\":%llu,\"locks\":%llu}\n",
             other_served.op_name, st.stat_held, st.stat_requested,
             st.stat_internal, st.stat_external, st.stat_metadata, st.stat_peak,
-            st.stat_allocs, st.stat_frees, st.stat_fails, st.stat_locks);
+            st.stat_fixed, st.stat_allocs, st.stat_frees, st.stat_fails,
+            st.stat_locks);
 }
 
 static int cmd_kmastat(char **argv)
@@ -108,9 +111,10 @@ static int cmd_kmastat(char **argv)
 
     for (const char *p = slabs_only; *p != '\0'; p++)
         if (shell_option(*p))
-            return shell_error("-%c is about slabs, and the allocator is %s; "
-                               "without it: all that is counted",
-                               *p, other_served.op_name);
+            return shell_error(
+                "-%c is about the slab allocator, and this "
+                "kernel's is %s; without it: all that is counted",
+                *p, other_served.op_name);
     pager_to_end();
     if (shell_option('j'))
         print_json(argv[1]);
@@ -146,8 +150,8 @@ const char *heap_owner_name(const void *owner UNUSED)
 
 static int cmd_of_slabs(char **argv UNUSED)
 {
-    return shell_error("this kernel's allocator is %s, which has no slabs; "
-                       "`make run` boots the slab allocator",
+    return shell_error("this kernel's allocator is %s; the command is about "
+                       "the slab allocator, which `make run` boots",
                        other_served.op_name);
 }
 

@@ -38,7 +38,11 @@ struct supply {
     uint8_t *supply_used; /* for supply_arena: whether a page is allocated */
     size_t supply_quota;  /* pages that it hands out at most */
 
-    mm_lock_t supply_lock; /* guards the others */
+    mm_lock_t supply_lock;       /* guards the others */
+    struct record *supply_freed; /* records */
+    char *supply_room;           /* for more of them: these bytes */
+    size_t supply_room_bytes;
+    size_t supply_fixed; /* bytes of all pages of records */
     size_t supply_held;
     size_t supply_peak;
     uint64_t supply_gets; /* pages, as are the next */
@@ -58,22 +62,45 @@ void *supply_info(const struct supply *s, const void *addr);
 /* And the page that has this descriptor. */
 void *supply_page(const struct supply *s, const void *info);
 
+/*
+ * A record of an allocator for each of its caches, zeroed; NULL: there is no
+ * memory. Records are descriptors of fixed size, so that they do not count as
+ * held, nor are they of the heap, which would have to serve itself then: they
+ * come from pages of their own. A record that is freed is for the next cache
+ * that needs one of that size. No lock is held.
+ */
+void *supply_record(struct supply *s, size_t bytes);
+void supply_record_free(struct supply *s, void *record, size_t bytes);
+
 /* Pages from `pages` of them at `base`, the lowest suitable address first, so
  * that a run is the same each time. `info` and `used` have an entry each. */
 void supply_arena(struct supply *s, void *base, size_t pages, void *info,
                   uint8_t *used);
 
+/* ---- processors --------------------------------------------------------- */
+
+#define OTHER_CPUS 8
+
+/* How many an allocator keeps lists for, if it keeps any; set before op_init.
+ * And which one runs: 0 in a kernel, which runs one; tests and replays pretend
+ * that it is another. */
+extern unsigned other_cpus;
+extern unsigned other_cpu;
+
 /* ---- an allocator ------------------------------------------------------- */
 
-/* A cache, which the client owns. These allocators only remember what objects
- * it has: they construct one when it is allocated and destroy it when it is
- * freed. */
+/*
+ * A cache, which the client owns. An allocator that does not know what a cache
+ * is constructs an object when it is allocated and destroys it when it is
+ * freed. Others construct the objects of a slab when they make it, keep free
+ * ones constructed, and destroy them when they return the slab.
+ */
 struct other_cache {
     size_t other_size;
     size_t other_align; /* a power of two up to PAGE_SIZE; 0: any */
     void (*other_ctor)(void *obj, size_t size); /* NULL: none */
     void (*other_dtor)(void *obj, size_t size);
-    void *other_own; /* the allocator's; NULL until it is used */
+    void *other_own; /* the allocator's, from op_cache_create on */
     /* counted by the allocator, under its lock */
     uint64_t other_allocs;
     uint64_t other_frees;
@@ -91,19 +118,26 @@ struct other_stat {
     uint64_t stat_allocs;
     uint64_t stat_frees;
     uint64_t stat_fails;
-    uint64_t stat_locks; /* how often the lock was taken */
+    uint64_t stat_locks; /* how often a lock was taken that processors share */
     size_t stat_held;    /* bytes, as are the next; of all pages */
     size_t stat_requested;
     size_t stat_internal; /* blocks are larger than what was requested */
-    size_t stat_external; /* free blocks */
+    size_t stat_external; /* free blocks, also those that wait in queues */
     size_t stat_metadata; /* headers, pages of nodes */
     size_t stat_peak;     /* the most that was held */
+    size_t stat_fixed;    /* beside what is held: pages of records */
 };
 
 struct other_allocator {
     const char *op_name;
-    /* Starts with an empty heap, whatever was there. Takes no page. */
+    /* Starts with an empty heap, whatever was there. Holds no page. */
     void (*op_init)(struct supply *s);
+    /* Prepares a cache of which the client has set the first members. False:
+     * there is no memory for it. NULL: nothing is to be done. */
+    bool (*op_cache_create)(struct other_cache *c);
+    /* Ends a cache that has no allocated object, and returns the pages that
+     * only it uses. NULL: as above. */
+    void (*op_cache_destroy)(struct other_cache *c);
     /* NULL: there is no memory. Addresses are multiples of 8, unless the
      * allocator has another least alignment. alloc(0) is OTHER_NOTHING, which
      * free ignores. From interrupts too; no lock is held. */
@@ -130,6 +164,19 @@ extern const struct other_allocator slob_allocator, sunos_allocator,
  * one of these. */
 extern const struct other_allocator other_served;
 
+static inline bool other_cache_create(const struct other_allocator *a,
+                                      struct other_cache *c)
+{
+    return a->op_cache_create == NULL || a->op_cache_create(c);
+}
+
+static inline void other_cache_destroy(const struct other_allocator *a,
+                                       struct other_cache *c)
+{
+    if (a->op_cache_destroy != NULL)
+        a->op_cache_destroy(c);
+}
+
 /* What each allocator has; heap_lock guards all of its state. */
 struct other_heap {
     mm_lock_t heap_lock;
@@ -148,6 +195,29 @@ static inline void other_lock(struct other_heap *h)
 static inline void other_unlock(struct other_heap *h)
 {
     mm_unlock(&h->heap_lock);
+}
+
+/*
+ * What a processor keeps for itself the original uses with interrupts disabled,
+ * and without a lock. As long as one processor runs, the heap's lock disables
+ * them, and is not counted. (With several it would be mm_cpu_enter, and each
+ * would have counts of its own.) Returns the number of the processor.
+ */
+static inline unsigned other_enter(struct other_heap *h)
+{
+    mm_lock(&h->heap_lock);
+    return other_cpu;
+}
+
+static inline void other_leave(struct other_heap *h)
+{
+    mm_unlock(&h->heap_lock);
+}
+
+/* In between: the original takes a lock that its processors share. */
+static inline void other_count_lock(struct other_heap *h)
+{
+    h->heap_stat.stat_locks++;
 }
 
 /* Count, under the lock, the allocation or free of a block of `bytes` for a

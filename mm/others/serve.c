@@ -9,9 +9,10 @@
  *     kmem_cache_alloc, kmem_alloc ──> other_served ──> supply ──> segkmem
  *     kmem_cache_stat, kmem_verify ──> counts of each cache, its check()
  *
- * A cache is a name and what objects it has. KM_SLEEP waits here, for none of
- * the allocators does. What they do not have, slabs, working sets and debugging
- * modes, is refused at the end of the file.
+ * A cache is a name, what objects it has, and what the allocator keeps for it.
+ * KM_SLEEP waits here, for none of the allocators does. What is about Slate's
+ * own slabs, working sets and debugging modes is refused at the end of the
+ * file.
  */
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
@@ -217,6 +218,11 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
                              .other_ctor = ctor,
                              .other_dtor = dtor};
     memcpy(cp->cache_name, name, strlen(name));
+    if (!other_cache_create(&other_served, &cp->cache_other)) {
+        mm_print("kmem_cache_create: %s: no memory\n", name);
+        kmem_free(cp, sizeof(*cp));
+        return NULL;
+    }
     mm_lock(&list_lock);
     list_insert_before(&caches, &cp->cache_link);
     mm_unlock(&list_lock);
@@ -245,9 +251,11 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     else if (error == -KMEM_EBUSY)
         mm_print("kmem_cache_destroy: %s: %zu objects are allocated\n",
                  cp->cache_name, allocated(cp));
-    else
-        kmem_free(cp, sizeof(*cp));
-    return error;
+    if (error != 0)
+        return error;
+    other_cache_destroy(&other_served, &cp->cache_other);
+    kmem_free(cp, sizeof(*cp));
+    return 0;
 }
 
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
@@ -263,6 +271,32 @@ void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
 void kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     other_served.op_cache_free(&cp->cache_other, buf);
+}
+
+/* ---- time --------------------------------------------------------------- */
+
+#define TICK_MS 2000
+
+static uint32_t last_tick_ms; /* modulo 2^32 */
+
+uint32_t kmem_update_due(void)
+{
+    uint32_t passed = (uint32_t)mm_clock_ms() - MM_UNLOCKED(last_tick_ms);
+
+    if (other_served.op_tick == NULL)
+        return UINT32_MAX;
+    return passed < TICK_MS ? TICK_MS - passed : 0;
+}
+
+/* One tick, if it is due; those that were missed are not made up for. */
+void kmem_update_poll(void)
+{
+    uint64_t now = mm_clock_ms();
+
+    if (kmem_update_due() != 0)
+        return;
+    last_tick_ms = (uint32_t)now;
+    other_served.op_tick(now);
 }
 
 /* ---- looking ------------------------------------------------------------ */
@@ -347,15 +381,6 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
 /* ---- what these allocators do not have ---------------------------------- */
 
 uint32_t kmem_ws_interval; /* no working set */
-
-uint32_t kmem_update_due(void)
-{
-    return UINT32_MAX;
-}
-
-void kmem_update_poll(void)
-{
-}
 
 /* The option kmem.debug=, any letters. */
 bool kmem_debug_letters(const char *text UNUSED, const char *end UNUSED,

@@ -71,6 +71,81 @@ void *supply_page(const struct supply *s, const void *info)
     return s->supply_base + ((entry - s->supply_info) << PAGE_SHIFT);
 }
 
+/* ---- records ------------------------------------------------------------ */
+
+struct record {
+    struct record *record_next;
+    size_t record_bytes;
+};
+
+static size_t record_bytes(size_t bytes)
+{
+    return ROUND_UP(bytes, sizeof(struct record));
+}
+
+/* One that was freed, or one of the room. */
+static void *reuse_record(struct supply *s, size_t bytes)
+{
+    struct record **at = &s->supply_freed;
+    struct record *r;
+
+    MM_ASSERT(mm_lock_held(&s->supply_lock));
+    while (*at != NULL && (*at)->record_bytes != bytes)
+        at = &(*at)->record_next;
+    r = *at;
+    if (r != NULL) {
+        *at = r->record_next;
+    } else if (bytes <= s->supply_room_bytes) {
+        r = (struct record *)s->supply_room;
+        s->supply_room += bytes;
+        s->supply_room_bytes -= bytes;
+    }
+    return r;
+}
+
+/* The rest of new pages becomes the room, if it is larger. */
+static void *new_record(struct supply *s, size_t bytes)
+{
+    size_t pages = PAGES_FOR(bytes);
+    size_t rest = (pages << PAGE_SHIFT) - bytes;
+    char *r = s->supply_get(s, pages, PAGE_SIZE);
+
+    if (r == NULL)
+        return NULL;
+    mm_lock(&s->supply_lock);
+    s->supply_fixed += pages << PAGE_SHIFT;
+    if (rest > s->supply_room_bytes) {
+        s->supply_room = r + bytes;
+        s->supply_room_bytes = rest;
+    }
+    mm_unlock(&s->supply_lock);
+    return r;
+}
+
+void *supply_record(struct supply *s, size_t bytes)
+{
+    void *r;
+
+    bytes = record_bytes(bytes);
+    mm_lock(&s->supply_lock);
+    r = reuse_record(s, bytes);
+    mm_unlock(&s->supply_lock);
+    if (r == NULL)
+        r = new_record(s, bytes);
+    return r == NULL ? NULL : memset(r, 0, bytes);
+}
+
+void supply_record_free(struct supply *s, void *record, size_t bytes)
+{
+    struct record *r = record;
+
+    mm_lock(&s->supply_lock);
+    r->record_next = s->supply_freed;
+    r->record_bytes = record_bytes(bytes);
+    s->supply_freed = r;
+    mm_unlock(&s->supply_lock);
+}
+
 /* ---- an arena ----------------------------------------------------------- */
 
 static bool is_free(const struct supply *s, size_t first, size_t pages)
@@ -126,6 +201,11 @@ void supply_arena(struct supply *s, void *base, size_t pages, void *info,
     memset(used, 0, pages);
 }
 
+/* ---- processors --------------------------------------------------------- */
+
+unsigned other_cpus = 1;
+unsigned other_cpu;
+
 /* ---- counts ------------------------------------------------------------- */
 
 void other_init(struct other_heap *h, const char *name, struct supply *s)
@@ -180,6 +260,7 @@ void other_stat(struct other_heap *h, size_t external, struct other_stat *out)
     MM_ASSERT(mm_lock_held(&h->heap_lock));
     *out = h->heap_stat;
     out->stat_external = external;
+    out->stat_fixed = h->heap_supply->supply_fixed;
 }
 
 const char *other_check(const struct other_heap *h, size_t external)

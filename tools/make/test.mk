@@ -60,7 +60,7 @@ $(call stamp,$(1)/serve-objects,$$(SERVE_SRC))
 $(1)/servetest: $(SERVE_SRC:%.c=$(1)/%.o) $(1)/serve-objects
 	$$(call say,HOSTLD,$$@)
 	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) \
-	    -Wl,--defsym,other_served=sunos_allocator -o $$@
+	    -Wl,--defsym,other_served=serve_test_allocator -o $$@
 -include $(1)/mm/others/serve.d $(1)/mm/others/tests/test_serve.d
 endef
 $(eval $(call serve,$(BUILD)/host,$$(HOST_SAN)))

@@ -87,7 +87,7 @@ def test_the_table_shows_the_same(worked):
                          run.text), cache
     assert re.search(rf"(?m)^HELD, in pages +{total['held']} +waste [\d.]+ %",
                      run.text), run.explain()
-    assert f"allocator: {name}; it has no slabs" in run.text
+    assert f"allocator: {name}; there are no working sets" in run.text
 
 
 # ---- what is not there ------------------------------------------------------

@@ -85,6 +85,7 @@ static uint32_t random_below(uint32_t n)
     return (state >> 8) % n;
 }
 
+/* Objects that are constructed. An allocated one stays so in these tests. */
 static unsigned constructed;
 
 static void construct(void *obj, size_t size)
@@ -97,6 +98,14 @@ static void destroy(void *obj, size_t size)
 {
     memset(obj, 0xaa, size);
     constructed--;
+}
+
+static bool filled(const unsigned char *p, size_t size, unsigned char is)
+{
+    for (size_t i = 0; i < size; i++)
+        if (p[i] != is)
+            return false;
+    return true;
 }
 
 /* One that has them constructed; alignments; one of whole pages. */
@@ -127,8 +136,10 @@ static bool add_block(struct block *b, size_t most)
         return false;
     KT_EQ((uintptr_t)b->block_at % align, 0);
     if (b->block_cache != NULL && b->block_cache->other_ctor != NULL)
-        KT_EQ(b->block_at[b->block_size - 1], 0x55);
-    memset(b->block_at, (int)(uintptr_t)b->block_at >> 3 & 0xff, b->block_size);
+        KT_REQUIRE(filled(b->block_at, b->block_size, 0x55));
+    else
+        memset(b->block_at, (int)(uintptr_t)b->block_at >> 3 & 0xff,
+               b->block_size);
     return true;
 }
 
@@ -136,8 +147,9 @@ static void remove_block(struct block *b)
 {
     unsigned char is = (uintptr_t)b->block_at >> 3 & 0xff;
 
-    for (size_t i = 0; i < b->block_size; i++)
-        KT_REQUIRE(b->block_at[i] == is);
+    if (b->block_cache != NULL && b->block_cache->other_ctor != NULL)
+        is = 0x55;
+    KT_REQUIRE(filled(b->block_at, b->block_size, is));
     if (b->block_cache != NULL)
         test_allocator->op_cache_free(b->block_cache, b->block_at);
     else
@@ -149,7 +161,10 @@ void other_test_random(unsigned seed, unsigned ops, size_t most)
     unsigned n = 0;
 
     state = seed;
+    for (size_t i = 0; i < ARRAY_SIZE(cache); i++)
+        KT_REQUIRE(other_cache_create(test_allocator, &cache[i]));
     for (unsigned i = 0; i < ops; i++) {
+        other_cpu = random_below(other_cpus);
         if (n < BLOCKS && random_below(100) < 52) {
             n += add_block(&block[n], most);
         } else if (n > 0) {
@@ -163,9 +178,11 @@ void other_test_random(unsigned seed, unsigned ops, size_t most)
     }
     while (n > 0)
         remove_block(&block[--n]);
-    KT_EQ(constructed, 0);
-    for (size_t i = 0; i < ARRAY_SIZE(cache); i++)
+    for (size_t i = 0; i < ARRAY_SIZE(cache); i++) {
+        other_cache_destroy(test_allocator, &cache[i]);
         KT_EQ(cache[i].other_allocs, cache[i].other_frees);
+    }
+    KT_EQ(constructed, 0);
     KT_EQ(test_counts().stat_requested, 0);
     KT_EQ(test_counts().stat_internal, 0);
     KT_EQ(test_counts().stat_metadata % 512, 0); /* of pages, not blocks */

@@ -35,6 +35,6 @@ unsigned test_waste(void);
 extern size_t test_align;
 
 /* `ops` random operations, 52 % of them allocations, of 1 … `most` bytes or of
- * caches, with a check after each 50, and then frees everything. What blocks
- * contain must last. */
+ * caches, each on any processor, with a check after each 50, and then frees
+ * everything and destroys the caches. What blocks contain must last. */
 void other_test_random(unsigned seed, unsigned ops, size_t most);

@@ -131,6 +131,7 @@ static void pass_time(struct replay *r, uint64_t now)
 static const char *carry_out(struct replay *r, const struct trace_event *e)
 {
     pass_time(r, e->event_time);
+    other_cpu = e->event_cpu % other_cpus;
     switch (e->event_op) {
     case TRACE_CACHE_ALLOC:
     case TRACE_ALLOC:
@@ -172,6 +173,8 @@ void replay_begin(struct replay *r, const struct other_allocator *a,
                                  .other_align = c->cache_align,
                                  .other_ctor = constructed ? construct : NULL,
                                  .other_dtor = constructed ? destroy : NULL};
+        if (!other_cache_create(a, &r->replay_cache[i]))
+            mm_panic("no memory for the caches of a replay");
     }
 }
 

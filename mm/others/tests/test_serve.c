@@ -1,6 +1,7 @@
 /*
  * mm/kmem.h on another allocator, here that of SunOS, which also returns parts
- * of a run: a program of its own, because mm/ in mmtest has the slab allocator.
+ * of a run, with what it has not, a record for each cache and a clock, added: a
+ * program of its own, because mm/ in mmtest has the slab allocator.
  * Each case runs in a process and on a machine of its own.
  */
 #include "tools/workshop/ktest/ktest.h"
@@ -45,6 +46,41 @@ void ktest_stop(const char *file, int line, const char *what)
 {
     ktest_fail(file, line, "required: %s", what);
     longjmp(stopped, 1);
+}
+
+/* ---- the allocator ------------------------------------------------------ */
+
+struct other_allocator serve_test_allocator; /* other_served, for the linker */
+
+static struct other_cache *prepared;
+static uint64_t ticks[4];
+static unsigned tick_count;
+
+static bool prepare(struct other_cache *c)
+{
+    c->other_own = ticks;
+    prepared = c;
+    return c->other_size != 13;
+}
+
+static void end(struct other_cache *c)
+{
+    KT_TRUE(c == prepared && c->other_own == ticks);
+    KT_EQ(c->other_allocs, c->other_frees);
+    prepared = NULL;
+}
+
+static void tick(uint64_t now_ms)
+{
+    ticks[tick_count++] = now_ms;
+}
+
+static void start_allocator(void)
+{
+    serve_test_allocator = sunos_allocator;
+    serve_test_allocator.op_cache_create = prepare;
+    serve_test_allocator.op_cache_destroy = end;
+    serve_test_allocator.op_tick = tick;
 }
 
 /* ---- memory of any size ------------------------------------------------- */
@@ -118,6 +154,8 @@ KTEST(serve, caches_that_cannot_be)
     expect_no_cache("huge", KMEM_SIZE_MAX + 1, 0, "more than 1 MiB");
     expect_no_cache("odd", 8, 24, "not a power of two");
     expect_no_cache("far", 8, 2 * PAGE_SIZE, "more than a page");
+    expect_no_cache("plain", 13, 0, "plain: no memory");
+    KT_TRUE(kmem_cache_find("plain") == NULL);
     host_set_keep(FRAMES);
     while (kmem_alloc(sizeof(uint64_t), KM_NOSLEEP) != NULL)
         ;
@@ -179,8 +217,10 @@ KTEST(serve, caches_are_destroyed)
     host_print_clear();
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EBUSY);
     KT_TRUE(strstr(host_printed, "x: 1 objects are allocated") != NULL);
+    KT_TRUE(prepared != NULL);
     kmem_cache_free(cp, obj);
     KT_EQ(kmem_cache_destroy(cp), 0);
+    KT_TRUE(prepared == NULL);
     KT_EQ(kmem_cache_destroy(cp), -KMEM_EINVAL);
     KT_TRUE(strstr(host_printed, "is not a cache") != NULL);
     KT_TRUE(kmem_cache_first() == NULL);
@@ -267,6 +307,31 @@ KTEST(serve, free_pages_return_under_pressure)
     expect_all_free();
 }
 
+/* ---- time --------------------------------------------------------------- */
+
+KTEST(serve, a_tick_every_two_seconds)
+{
+    host_clock_ms = 1999;
+    KT_EQ(kmem_update_due(), 1);
+    kmem_update_poll();
+    KT_EQ(tick_count, 0);
+    host_clock_ms = 2100;
+    KT_EQ(kmem_update_due(), 0);
+    kmem_update_poll();
+    kmem_update_poll();
+    KT_EQ(kmem_update_due(), 2000);
+    host_clock_ms = 10000; /* late: one tick */
+    kmem_update_poll();
+    KT_EQ(kmem_update_due(), 2000);
+    KT_EQ(tick_count, 2);
+    KT_EQ(ticks[0], 2100);
+    KT_EQ(ticks[1], 10000);
+    serve_test_allocator.op_tick = NULL;
+    host_clock_ms = 20000;
+    KT_EQ(kmem_update_due(), UINT32_MAX);
+    kmem_update_poll();
+}
+
 /* ---- looking ------------------------------------------------------------ */
 
 KTEST(serve, what_is_of_no_cache)
@@ -307,7 +372,6 @@ KTEST(serve, what_there_is_not)
     KT_TRUE(strstr(host_printed, "sunos, which has no debugging modes"));
     KT_TRUE(strcmp(kmem_debug_text(modes, &bad), "-") == 0);
     KT_EQ(kmem_debug_modes(NULL), 0);
-    KT_EQ(kmem_update_due(), UINT32_MAX);
     KT_TRUE(!kmem_fault(&bad));
     KT_TRUE(!kmem_buf_stat(&bad, NULL));
     KT_TRUE(!kmem_slab_stat(NULL, 0, NULL));
@@ -325,6 +389,7 @@ static void run_child(const struct ktest *t)
 {
     budget_begin("the case", STEPS);
     host_start_pages(FRAMES);
+    start_allocator();
     kmem_init();
     free_at_start = buddy_free_pages();
     if (setjmp(stopped) == 0)

@@ -1,8 +1,9 @@
 /*
  * The page supplier of the other allocators: the lowest run first, any run
- * back, counts and the quota.
+ * back, counts and the quota; and records.
  */
 #include "mm/others/tests/other_test.h"
+#include "kernel/lib/string.h"
 
 static size_t get(size_t pages, size_t align)
 {
@@ -71,4 +72,34 @@ KTEST(supply, descriptors)
     KT_TRUE(supply_info(&test_pages, test_pages.supply_base +
                                          TEST_PAGES * PAGE_SIZE) == NULL);
     KT_PANICS(put(0, 1), "page 0 is free");
+}
+
+/* Records have pages of their own, which nothing holds. */
+KTEST(supply, records)
+{
+    char *small, *large, *other;
+
+    other_test_start(&slob_allocator);
+    test_pages.supply_quota = 0;
+    small = supply_record(&test_pages, 100);
+    KT_REQUIRE(small != NULL);
+    KT_EQ(test_counts().stat_fixed, PAGE_SIZE);
+    memset(small, 1, 100);
+    large = supply_record(&test_pages, 3 * PAGE_SIZE - 100);
+    KT_EQ(test_counts().stat_fixed, 4 * PAGE_SIZE);
+    other = supply_record(&test_pages, 100); /* of the first page */
+    KT_EQ(other - small, 112);
+    KT_EQ((uintptr_t)other % 8, 0);
+    supply_record_free(&test_pages, small, 100);
+    supply_record_free(&test_pages, other, 100);
+    supply_record_free(&test_pages, large, 3 * PAGE_SIZE - 100);
+    KT_TRUE(supply_record(&test_pages, 97) == other);
+    KT_TRUE(supply_record(&test_pages, 3 * PAGE_SIZE - 99) == large);
+    KT_TRUE(supply_record(&test_pages, 200) != small);
+    KT_TRUE(supply_record(&test_pages, 100) == small);
+    KT_EQ(small[0], 0);
+    KT_EQ(test_counts().stat_fixed, 4 * PAGE_SIZE);
+    KT_EQ(test_pages.supply_held, 0);
+    KT_TRUE(supply_record(&test_pages, TEST_PAGES * PAGE_SIZE) == NULL);
+    other_test_check();
 }

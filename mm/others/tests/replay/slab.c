@@ -56,18 +56,18 @@ static void count_free(size_t size)
     counts.stat_requested -= size;
 }
 
-/* The cache is created when its first object is allocated. */
-static void *cache_alloc(struct other_cache *c)
+static bool cache_create(struct other_cache *c)
 {
     char name[KMEM_NAME_MAX + 1];
 
-    if (c->other_own == NULL) {
-        snprintf(name, sizeof(name), "cache_%u", ++caches);
-        c->other_own = kmem_cache_create(name, c->other_size, c->other_align,
-                                         c->other_ctor, c->other_dtor);
-    }
-    if (c->other_own == NULL)
-        return NULL;
+    snprintf(name, sizeof(name), "cache_%u", ++caches);
+    c->other_own = kmem_cache_create(name, c->other_size, c->other_align,
+                                     c->other_ctor, c->other_dtor);
+    return c->other_own != NULL;
+}
+
+static void *cache_alloc(struct other_cache *c)
+{
     return count_alloc(kmem_cache_alloc(c->other_own, KM_NOSLEEP),
                        c->other_size);
 }
@@ -151,6 +151,7 @@ static const char *check(void)
 const struct other_allocator slab_allocator = {
     .op_name = "slab",
     .op_init = init,
+    .op_cache_create = cache_create,
     .op_cache_alloc = cache_alloc,
     .op_cache_free = cache_free,
     .op_alloc = alloc,
