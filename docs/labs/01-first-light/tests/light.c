@@ -102,6 +102,9 @@ LAB_TEST(1, map_beyond, LAB_EARLY)
     expect_count(parse(3 * sizeof(map[0]) - 1), 2);
     expect_count(parse(sizeof(map[0]) - 1), 0);
     expect_count(parse(3 * sizeof(map[0])), 3);
+    map[1].map_size += sizeof(map[0]); /* ends where map[2] does */
+    expect_count(parse(3 * sizeof(map[0])), 2);
+    expect_count(parse(3 * sizeof(map[0]) - 1), 2);
 }
 
 LAB_TEST(1, map_room, LAB_EARLY)
