@@ -45,7 +45,10 @@ bool bsd_lifo;
 struct bsd_bucket bsd_bucket[BSD_BUCKETS];
 
 static struct other_heap heap;
-static size_t free_bytes;
+
+/* The common path of an operation is one function: its few steps, macros in
+ * 1988, are the point of this allocator. */
+#define INLINE static inline __attribute__((always_inline))
 
 /* ---- sizes and pages ---------------------------------------------------- */
 
@@ -53,35 +56,18 @@ static size_t free_bytes;
  * are larger, too. */
 static unsigned bucket_of(size_t size)
 {
-    unsigned i = BSD_MIN_BUCKET;
-
-    while (i < BSD_BUCKETS - 1 && ((size_t)1 << i) < size)
-        i++;
-    return i;
+    return MIN(MAX(other_power(size), BSD_MIN_BUCKET), BSD_BUCKETS - 1);
 }
 
-static size_t bucket_bytes(size_t size)
-{
-    return size > BSD_MAX_SAVE ? ROUND_UP(size, (size_t)PAGE_SIZE)
-                               : (size_t)1 << bucket_of(size);
-}
-
-/* Blocks in the page, or the two pages, that a bucket gets. */
-static size_t blocks_in(unsigned i)
-{
-    return MAX((size_t)PAGE_SIZE >> i, (size_t)1);
-}
-
-/* The record of a page in which there is a block for such requests. */
-static struct bsd_page *record_of(const void *p, size_t size)
+/* The record of a page in which there is a block of this bucket. */
+static struct bsd_page *record_of(const void *p, unsigned i, size_t size)
 {
     struct bsd_page *page = supply_info(heap.heap_supply, p);
-    size_t align = MIN(bucket_bytes(size), (size_t)PAGE_SIZE);
+    size_t align = MIN((size_t)1 << i, (size_t)PAGE_SIZE);
 
     if (page == NULL)
         mm_panic("bsd: %p is not memory", p);
-    if (page->page_bucket != bucket_of(size) ||
-        ((uintptr_t)p & (align - 1)) != 0)
+    if (page->page_bucket != i || ((uintptr_t)p & (align - 1)) != 0)
         mm_panic("bsd: %p is not a block for %zu bytes", p, size);
     return page;
 }
@@ -131,54 +117,52 @@ static void *record_pages(size_t pages, unsigned bucket, size_t count)
 static void bucket_refill(unsigned i)
 {
     struct bsd_bucket *b = &bsd_bucket[i];
-    size_t bytes = (size_t)1 << i, blocks = blocks_in(i);
-    char *at = record_pages(PAGES_FOR(bytes), i, blocks);
+    size_t bytes = (size_t)1 << i;
+    char *at = record_pages(PAGES_FOR(bytes), i, b->bucket_blocks);
 
     if (at == NULL)
         return;
-    for (size_t n = 0; n < blocks; n++)
+    for (size_t n = 0; n < b->bucket_blocks; n++)
         bucket_push(b, (struct bsd_block *)(at + n * bytes));
-    b->bucket_total += blocks;
-    b->bucket_free += blocks;
-    free_bytes += blocks * bytes;
+    b->bucket_total += b->bucket_blocks;
+    b->bucket_free += b->bucket_blocks;
 }
 
-static void *bucket_get(size_t size)
+INLINE void *bucket_get(unsigned i)
 {
-    unsigned i = bucket_of(size);
     struct bsd_bucket *b = &bsd_bucket[i];
     struct bsd_block *block;
+    struct bsd_page *page;
 
-    if (b->bucket_next == NULL)
+    if (unlikely(b->bucket_next == NULL))
         bucket_refill(i);
     block = b->bucket_next;
-    if (block == NULL)
+    if (unlikely(block == NULL))
         return NULL;
     b->bucket_next = block->block_next;
     if (b->bucket_next == NULL)
         b->bucket_last = NULL;
-    record_of(block, size)->page_count--;
+    page = supply_info(heap.heap_supply, block);
+    page->page_count--;
     b->bucket_free--;
     b->bucket_calls++;
-    free_bytes -= (size_t)1 << i;
     return block;
 }
 
 /* A page that is all free stays; it is only counted. */
-static void bucket_put(void *p, size_t size)
+INLINE void bucket_put(void *p, unsigned i, size_t size)
 {
-    unsigned i = bucket_of(size);
     struct bsd_bucket *b = &bsd_bucket[i];
-    struct bsd_page *page = record_of(p, size);
+    struct bsd_page *page = record_of(p, i, size);
 
-    if (page->page_count == blocks_in(i))
+    if (page->page_count == b->bucket_blocks)
         mm_panic("bsd: %p, %zu bytes: all blocks of its page are free already",
                  p, size);
     page->page_count++;
     b->bucket_free++;
-    if (page->page_count == blocks_in(i) && b->bucket_free > 5 * blocks_in(i))
+    if (page->page_count == b->bucket_blocks &&
+        b->bucket_free > 5 * b->bucket_blocks)
         b->bucket_could_free++;
-    free_bytes += (size_t)1 << i;
     if (bsd_lifo)
         bucket_push(b, p);
     else
@@ -189,13 +173,13 @@ static void bucket_put(void *p, size_t size)
 
 static void *large_get(size_t size)
 {
-    struct bsd_bucket *b = &bsd_bucket[bucket_of(size)];
+    unsigned i = bucket_of(size);
     size_t pages = PAGES_FOR(size);
-    void *p = record_pages(pages, bucket_of(size), pages);
+    void *p = record_pages(pages, i, pages);
 
     if (p != NULL) {
-        b->bucket_calls++;
-        b->bucket_total++;
+        bsd_bucket[i].bucket_calls++;
+        bsd_bucket[i].bucket_total++;
     }
     return p;
 }
@@ -203,14 +187,15 @@ static void *large_get(size_t size)
 /* Returns how many pages it has, which the caller frees without the lock. */
 static size_t large_put(const void *p, size_t size)
 {
-    struct bsd_page *page = record_of(p, size);
+    unsigned i = bucket_of(size);
+    struct bsd_page *page = record_of(p, i, size);
     size_t pages = page->page_count;
 
     if (pages != PAGES_FOR(size))
         mm_panic("bsd: %p was allocated with %zu pages, freed with %zu bytes",
                  p, pages, size);
     *page = (struct bsd_page){0};
-    bsd_bucket[bucket_of(size)].bucket_total--;
+    bsd_bucket[i].bucket_total--;
     other_count_pages(&heap, -(ptrdiff_t)pages);
     return pages;
 }
@@ -223,57 +208,92 @@ static size_t bsd_size(const struct other_cache *c)
     return MAX(c->other_size, c->other_align);
 }
 
-static void *bsd_get(size_t asked, size_t size, struct other_cache *c)
+INLINE void *small_alloc(size_t asked, size_t size, struct other_cache *c)
 {
+    unsigned i = bucket_of(size);
     void *p;
 
     other_lock(&heap);
-    p = size > BSD_MAX_SAVE ? large_get(size) : bucket_get(size);
-    if (p != NULL)
-        other_count_alloc(&heap, c, asked, bucket_bytes(size), 0);
+    p = bucket_get(i);
+    if (likely(p != NULL))
+        other_count_alloc(&heap, c, asked, (size_t)1 << i, 0);
     else
         other_count_fail(&heap, c);
     other_unlock(&heap);
     return p;
 }
 
-static void bsd_put(void *p, size_t asked, size_t size, struct other_cache *c)
+INLINE void small_free(void *p, size_t asked, size_t size,
+                       struct other_cache *c)
 {
-    size_t pages = 0;
+    unsigned i = bucket_of(size);
 
     other_lock(&heap);
-    if (size > BSD_MAX_SAVE)
-        pages = large_put(p, size);
-    else
-        bucket_put(p, size);
-    other_count_free(&heap, c, asked, bucket_bytes(size), 0);
+    bucket_put(p, i, size);
+    other_count_free(&heap, c, asked, (size_t)1 << i, 0);
     other_unlock(&heap);
-    if (pages != 0)
-        supply_free(heap.heap_supply, p, pages);
+}
+
+static __attribute__((noinline)) void *large_alloc(size_t asked, size_t size,
+                                                   struct other_cache *c)
+{
+    void *p;
+
+    other_lock(&heap);
+    p = large_get(size);
+    if (p != NULL)
+        other_count_alloc(&heap, c, asked, ROUND_UP(size, (size_t)PAGE_SIZE),
+                          0);
+    else
+        other_count_fail(&heap, c);
+    other_unlock(&heap);
+    return p;
+}
+
+static __attribute__((noinline)) void
+large_free(void *p, size_t asked, size_t size, struct other_cache *c)
+{
+    size_t pages;
+
+    other_lock(&heap);
+    pages = large_put(p, size);
+    other_count_free(&heap, c, asked, pages << PAGE_SHIFT, 0);
+    other_unlock(&heap);
+    supply_free(heap.heap_supply, p, pages);
 }
 
 static void bsd_init(struct supply *s)
 {
     other_init(&heap, "bsd", s);
     for (unsigned i = 0; i < BSD_BUCKETS; i++)
-        bsd_bucket[i] = (struct bsd_bucket){0};
-    free_bytes = 0;
+        bsd_bucket[i] = (struct bsd_bucket){
+            .bucket_blocks = MAX((size_t)PAGE_SIZE >> i, (size_t)1)};
 }
 
 static void *bsd_alloc(size_t size)
 {
-    return size == 0 ? OTHER_NOTHING : bsd_get(size, size, NULL);
+    if (size == 0)
+        return OTHER_NOTHING;
+    return likely(size <= BSD_MAX_SAVE) ? small_alloc(size, size, NULL)
+                                        : large_alloc(size, size, NULL);
 }
 
 static void bsd_free(void *p, size_t size)
 {
-    if (p != OTHER_NOTHING)
-        bsd_put(p, size, size, NULL);
+    if (p == OTHER_NOTHING)
+        return;
+    if (likely(size <= BSD_MAX_SAVE))
+        small_free(p, size, size, NULL);
+    else
+        large_free(p, size, size, NULL);
 }
 
 static void *bsd_cache_alloc(struct other_cache *c)
 {
-    void *obj = bsd_get(c->other_size, bsd_size(c), c);
+    size_t size = bsd_size(c);
+    void *obj = likely(size <= BSD_MAX_SAVE)
+                    ? small_alloc(c->other_size, size, c)
+                    : large_alloc(c->other_size, size, c);
 
     if (obj != NULL && c->other_ctor != NULL)
         c->other_ctor(obj, c->other_size);
@@ -282,9 +302,14 @@ static void *bsd_cache_alloc(struct other_cache *c)
 
 static void bsd_cache_free(struct other_cache *c, void *obj)
 {
+    size_t size = bsd_size(c);
+
     if (c->other_dtor != NULL)
         c->other_dtor(obj, c->other_size);
-    bsd_put(obj, c->other_size, bsd_size(c), c);
+    if (likely(size <= BSD_MAX_SAVE))
+        small_free(obj, c->other_size, size, c);
+    else
+        large_free(obj, c->other_size, size, c);
 }
 
 /* ---- looking ------------------------------------------------------------ */
@@ -345,21 +370,28 @@ static const char *check_lists(void)
     return wrong;
 }
 
+static size_t bsd_free_bytes(void)
+{
+    size_t bytes = 0;
+
+    for (unsigned i = 0; i < BSD_BUCKETS; i++)
+        bytes += bsd_bucket[i].bucket_free << i;
+    return bytes;
+}
+
 /* All blocks are free or allocated, and all pages have a record. */
 static const char *check_totals(size_t pages)
 {
     const struct other_stat *st = &heap.heap_stat;
-    size_t allocated = 0, free = 0;
+    size_t allocated = 0;
 
-    for (unsigned i = 0; i < BSD_BUCKETS; i++) {
+    for (unsigned i = 0; i < BSD_BUCKETS; i++)
         allocated += bsd_bucket[i].bucket_total - bsd_bucket[i].bucket_free;
-        free += bsd_bucket[i].bucket_free << i;
-    }
     if (allocated != st->stat_allocs - st->stat_frees)
         return "blocks are neither free nor allocated";
-    if (pages << PAGE_SHIFT != st->stat_held)
-        return "pages with a record are not as many as are held";
-    return free == free_bytes ? NULL : "free bytes are not as many as counted";
+    return pages << PAGE_SHIFT == st->stat_held
+               ? NULL
+               : "pages with a record are not as many as are held";
 }
 
 static const char *bsd_check(void)
@@ -374,7 +406,7 @@ static const char *bsd_check(void)
     if (wrong == NULL)
         wrong = check_totals(pages);
     if (wrong == NULL)
-        wrong = other_check(&heap, free_bytes);
+        wrong = other_check(&heap, bsd_free_bytes());
     other_unlock(&heap);
     return wrong;
 }
@@ -382,7 +414,7 @@ static const char *bsd_check(void)
 static void bsd_stat(struct other_stat *out)
 {
     other_lock(&heap);
-    other_stat(&heap, free_bytes, out);
+    other_stat(&heap, bsd_free_bytes(), out);
     other_unlock(&heap);
 }
 

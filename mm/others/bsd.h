@@ -26,6 +26,7 @@ struct bsd_bucket {
     uint64_t bucket_calls; /* allocations */
     size_t bucket_total;   /* blocks that there are */
     size_t bucket_free;
+    size_t bucket_blocks;     /* in the page, or the two pages, that it gets */
     size_t bucket_could_free; /* pages that became free while many blocks were,
                                  and could have gone back */
 };

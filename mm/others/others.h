@@ -16,6 +16,7 @@
 #pragma once
 
 #include "kernel/lib/list.h"
+#include "mm/page.h"
 #include "mm/platform.h"
 
 /* ---- pages -------------------------------------------------------------- */
@@ -57,7 +58,12 @@ void *supply_alloc(struct supply *s, size_t pages, size_t align);
 void supply_free(struct supply *s, void *addr, size_t pages);
 
 /* The descriptor of the page that holds `addr`; NULL if none does. */
-void *supply_info(const struct supply *s, const void *addr);
+static inline void *supply_info(const struct supply *s, const void *addr)
+{
+    size_t i = ((uintptr_t)addr - (uintptr_t)s->supply_base) >> PAGE_SHIFT;
+
+    return i < s->supply_pages ? s->supply_info[i] : NULL;
+}
 
 /* And the page that has this descriptor. */
 void *supply_page(const struct supply *s, const void *info);
@@ -186,6 +192,12 @@ struct other_heap {
 
 void other_init(struct other_heap *h, const char *name, struct supply *s);
 
+/* The least i such that 1 << i bytes are enough for `size`, which is not 0. */
+static inline unsigned other_power(size_t size)
+{
+    return size == 1 ? 0 : 32 - (unsigned)__builtin_clz((uint32_t)size - 1);
+}
+
 static inline void other_lock(struct other_heap *h)
 {
     mm_lock(&h->heap_lock);
@@ -223,10 +235,31 @@ static inline void other_count_lock(struct other_heap *h)
 /* Count, under the lock, the allocation or free of a block of `bytes` for a
  * request of `size`; `header` of them are metadata. `c` is the cache, or
  * NULL. */
-void other_count_alloc(struct other_heap *h, struct other_cache *c, size_t size,
-                       size_t bytes, size_t header);
-void other_count_free(struct other_heap *h, struct other_cache *c, size_t size,
-                      size_t bytes, size_t header);
+static inline void other_count_alloc(struct other_heap *h,
+                                     struct other_cache *c, size_t size,
+                                     size_t bytes, size_t header)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    h->heap_stat.stat_allocs++;
+    h->heap_stat.stat_requested += size;
+    h->heap_stat.stat_metadata += header;
+    h->heap_stat.stat_internal += bytes - header - size;
+    if (c != NULL)
+        c->other_allocs++;
+}
+
+static inline void other_count_free(struct other_heap *h, struct other_cache *c,
+                                    size_t size, size_t bytes, size_t header)
+{
+    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    h->heap_stat.stat_frees++;
+    h->heap_stat.stat_requested -= size;
+    h->heap_stat.stat_metadata -= header;
+    h->heap_stat.stat_internal -= bytes - header - size;
+    if (c != NULL)
+        c->other_frees++;
+}
+
 void other_count_fail(struct other_heap *h, struct other_cache *c);
 
 /* Pages that the heap has got, or returns. Under the lock. */

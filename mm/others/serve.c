@@ -134,16 +134,23 @@ void kmem_init(void)
     buddy_set_pressure(pressure);
 }
 
+static __attribute__((noinline)) void *wait_and_alloc(size_t size, int flags)
+{
+    void *p = NULL;
+
+    while (p == NULL && wait_for(size, flags))
+        p = other_served.op_alloc(size);
+    return p;
+}
+
 void *kmem_alloc(size_t size, int flags)
 {
     void *p;
 
     if (size == 0)
         return NULL;
-    do
-        p = other_served.op_alloc(size);
-    while (p == NULL && wait_for(size, flags));
-    return p;
+    p = other_served.op_alloc(size);
+    return likely(p != NULL) ? p : wait_and_alloc(size, flags);
 }
 
 void *kmem_zalloc(size_t size, int flags)
@@ -258,14 +265,21 @@ int kmem_cache_destroy(struct kmem_cache *cp)
     return 0;
 }
 
+static __attribute__((noinline)) void *
+wait_and_cache_alloc(struct kmem_cache *cp, int flags)
+{
+    void *obj = NULL;
+
+    while (obj == NULL && wait_for(cp->cache_other.other_size, flags))
+        obj = other_served.op_cache_alloc(&cp->cache_other);
+    return obj;
+}
+
 void *kmem_cache_alloc(struct kmem_cache *cp, int flags)
 {
-    void *obj;
+    void *obj = other_served.op_cache_alloc(&cp->cache_other);
 
-    do
-        obj = other_served.op_cache_alloc(&cp->cache_other);
-    while (obj == NULL && wait_for(cp->cache_other.other_size, flags));
-    return obj;
+    return likely(obj != NULL) ? obj : wait_and_cache_alloc(cp, flags);
 }
 
 void kmem_cache_free(struct kmem_cache *cp, void *buf)

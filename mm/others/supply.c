@@ -57,13 +57,6 @@ void supply_free(struct supply *s, void *addr, size_t pages)
     mm_unlock(&s->supply_lock);
 }
 
-void *supply_info(const struct supply *s, const void *addr)
-{
-    size_t i = ((uintptr_t)addr - (uintptr_t)s->supply_base) >> PAGE_SHIFT;
-
-    return i < s->supply_pages ? s->supply_info[i] : NULL;
-}
-
 void *supply_page(const struct supply *s, const void *info)
 {
     const uintptr_t(*entry)[SUPPLY_INFO_WORDS] = info;
@@ -212,30 +205,6 @@ void other_init(struct other_heap *h, const char *name, struct supply *s)
 {
     *h = (struct other_heap){.heap_supply = s};
     mm_lock_init(&h->heap_lock, name, LOCK_RANK_CACHE);
-}
-
-void other_count_alloc(struct other_heap *h, struct other_cache *c, size_t size,
-                       size_t bytes, size_t header)
-{
-    MM_ASSERT(mm_lock_held(&h->heap_lock));
-    h->heap_stat.stat_allocs++;
-    h->heap_stat.stat_requested += size;
-    h->heap_stat.stat_metadata += header;
-    h->heap_stat.stat_internal += bytes - header - size;
-    if (c != NULL)
-        c->other_allocs++;
-}
-
-void other_count_free(struct other_heap *h, struct other_cache *c, size_t size,
-                      size_t bytes, size_t header)
-{
-    MM_ASSERT(mm_lock_held(&h->heap_lock));
-    h->heap_stat.stat_frees++;
-    h->heap_stat.stat_requested -= size;
-    h->heap_stat.stat_metadata -= header;
-    h->heap_stat.stat_internal -= bytes - header - size;
-    if (c != NULL)
-        c->other_frees++;
 }
 
 void other_count_fail(struct other_heap *h, struct other_cache *c)

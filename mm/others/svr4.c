@@ -79,11 +79,7 @@ static void *back; /* pools to return, each begins with the next */
 
 static unsigned svr4_class_of(size_t size)
 {
-    unsigned i = SVR4_MIN_CLASS;
-
-    while ((size_t)1 << i < size)
-        i++;
-    return i;
+    return MAX(other_power(size), SVR4_MIN_CLASS);
 }
 
 static size_t bytes_of(unsigned i)
