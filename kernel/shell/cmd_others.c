@@ -5,6 +5,7 @@
  * is in the place of those that define them in other kernels.
  */
 #include "drivers/console.h"
+#include "kernel/fs/inode.h"
 #include "kernel/fs/proc.h"
 #include "kernel/lib/hook.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -125,6 +126,33 @@ static int cmd_kmastat(char **argv)
 
 SHELL_COMMAND(kmastat, cmd_kmastat, SHELL_REPORT);
 
+/* Returns pages that the allocator keeps; -a: frees unused inodes before, as
+ * under memory pressure. */
+static int cmd_reap(char **argv)
+{
+    struct other_stat before, after;
+
+    if (shell_option('n') || shell_option('i') || argv[1] != NULL)
+        return shell_error("the allocator is %s, which has no working sets; "
+                           "`reap` and `reap -a` return pages that it keeps",
+                           other_served.op_name);
+    if (!shell_may_change())
+        return 1;
+    if (shell_option('a'))
+        kprintf("unused inodes freed first: %zu\n", inode_reclaim(SIZE_MAX));
+    if (other_served.op_pressure == NULL)
+        kprintf("%s keeps no pages that it could return\n",
+                other_served.op_name);
+    other_served.op_stat(&before);
+    kmem_reap(KMEM_REAP_ALL);
+    other_served.op_stat(&after);
+    kprintf("heap %zu -> %zu KiB\n", before.stat_held / 1024,
+            after.stat_held / 1024);
+    return 0;
+}
+
+SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
+
 /* /proc/caches and /proc/kmastat. */
 static void write_proc(proc_print_t *print, void *to, bool all UNUSED)
 {
@@ -164,7 +192,6 @@ static int cmd_of_debug(char **argv UNUSED)
 
 SHELL_COMMAND(cache, cmd_of_slabs, SHELL_REPORT);
 SHELL_COMMAND(kmem, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(reap, cmd_of_slabs, SHELL_REPORT);
 SHELL_COMMAND(slabs, cmd_of_slabs, SHELL_REPORT);
 SHELL_COMMAND(walk, cmd_of_slabs, SHELL_REPORT);
 SHELL_COMMAND(whatis, cmd_of_slabs, SHELL_REPORT);

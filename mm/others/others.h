@@ -164,7 +164,7 @@ struct other_allocator {
 #define OTHER_NOTHING ((void *)8)
 
 extern const struct other_allocator slob_allocator, sunos_allocator,
-    bsd_allocator, svr4_allocator;
+    bsd_allocator, svr4_allocator, yours_allocator;
 
 /* The one with which mm/others/serve.c serves mm/kmem.h: the linker's name for
  * one of these. */

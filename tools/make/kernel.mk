@@ -40,6 +40,8 @@ $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 # slab allocator, and of the shell's commands about it.
 OTHERS       := $(filter-out supply serve,$(patsubst mm/others/%.c,%,\
                   $(wildcard mm/others/*.c)))
+# All but the skeleton of one's own (mm/others/yours.c).
+OTHERS_DONE  := $(filter-out yours,$(OTHERS))
 OTHERS_SHELL := kernel/shell/cmd_others.c
 OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_debug.o kernel/shell/cmd_log.o \
@@ -62,8 +64,9 @@ ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(wildcard .lab),)
 $(error ALLOCATOR= is for the product on one processor, without SANITIZE, SMP, \
     CPUS and WORKSHOP, and not for a hand-out)
 endif
-ifneq ($(filter-out kernel run iso run-iso screenshot,$(MAKECMDGOALS)),)
-$(error ALLOCATOR= is for kernel, run, iso, run-iso and screenshot)
+ifneq ($(filter-out kernel run iso run-iso screenshot compare,\
+    $(MAKECMDGOALS)),)
+$(error ALLOCATOR= is for kernel, run, iso, run-iso, screenshot and compare)
 endif
 endif
 
@@ -89,10 +92,14 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
 WORKSHOP_SRC := $(filter-out mm/others/%,$(wildcard $(WORKSHOP_IN:%=%/*.c)))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
 
+# Of it, what the kernels of `make compare` have.
+COMPARE_SRC  := $(wildcard tools/workshop/compare/*.c)
+WORKSHOP_SRC := $(filter-out $(COMPARE_SRC),$(WORKSHOP_SRC))
+
 # The sources of all builds, for the check that each command has its help text
 # (tools/make/helped.py).
 HELPED       := $(BUILD)/helped
-HELPED_SRC   := $(wildcard $(C_SRC) $(WORKSHOP_SRC))
+HELPED_SRC   := $(wildcard $(C_SRC) $(WORKSHOP_SRC) $(COMPARE_SRC))
 
 ifeq ($(call on,SMP),)
 ASM_SRC      := $(filter-out $(SMP_SRC),$(ASM_SRC))
@@ -267,6 +274,7 @@ $(SYMS)/$(1)/table.c: $(SYMS)/$(1)/first.nm tools/run/symbols.py
 
 $(BUILD)/$(1).elf: $(SYMS)/$(1)/table.o $(SYMS)/$(1)/first.nm
 	$$(call say,LINK,$$@)
+	@mkdir -p $$(@D)
 	$$(Q)$$(LINK) $(3) $(2) $$< -Wl,-Map=$(BUILD)/$(1).map -o $$@.new
 	$$(Q)$$(NM) -n $$@.new > $(SYMS)/$(1)/last.nm
 	@cd $(SYMS)/$(1) && grep -i ' t ' first.nm > first.text; \
@@ -285,5 +293,18 @@ $(foreach a,$(OTHERS),$(eval $(call kernel,slate-$(a),\
     -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
 $(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 
+# The kernels of `make compare`, one for each allocator.
+COMPARE_OBJ := $(COMPARE_SRC:%.c=$(BUILD)/%.o) \
+                 $(BUILD)/tools/workshop/bench/empty_loop.o \
+                 $(BUILD)/tools/workshop/help.asm.o
+COMPARED    := slab $(sort $(OTHERS_DONE) $(ALLOCATOR))
+COMPARE_ELF := $(COMPARED:%=$(BUILD)/compare/%.elf)
+$(eval $(call kernel,compare/slab,$$(OBJ) $$(COMPARE_OBJ),\
+    -Wl$(comma)--wrap=kmem_getpages))
+$(foreach a,$(OTHERS),$(eval $(call kernel,compare/$(a),\
+    $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o $$(COMPARE_OBJ),\
+    -Wl$(comma)--wrap=kmem_getpages \
+    -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
+
 -include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(OBJ) $(WORKSHOP_OBJ) \
-    $(OTHERS_OBJ) $(OTHERS:%=$(BUILD)/mm/others/%.o)))
+    $(OTHERS_OBJ) $(OTHERS:%=$(BUILD)/mm/others/%.o) $(COMPARE_OBJ)))

@@ -240,7 +240,8 @@ EVERY := -m ''
 
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
-            $(OTHERS:%=$(BUILD)/slate-%.elf))
+            $(OTHERS_DONE:%=$(BUILD)/slate-%.elf) \
+            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
@@ -274,7 +275,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: scale replay-trace trace-summary coverage mutants storm powercut
+.PHONY: scale compare replay-trace trace-summary coverage mutants storm powercut
 .PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
@@ -367,6 +368,13 @@ scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
 	@$(PYTHON) -m tools.measure.scale $(SMP_ELF) $(WORKSHOP_INITRD) \
 	    $(BUILD)/initrd-bench.tar $(BUILD)/scale $(BUILD)/scale \
 	    $(if $(call on,DOC),--doc docs/magazines.md)
+
+COMPARE_NEEDS := $(COMPARE_ELF) $(REPLAY) $(BUILD)/initrd-bench.tar \
+                   $(WORKSHOP_INITRD)
+compare: $(COMPARE_NEEDS) | $(DEPS) ## every allocator in the papers' tables, in
+                                  ## build/compare/; ALLOCATOR=yours: yours, too
+	@$(PYTHON) -m tools.measure.compare $(BUILD) $(BUILD)/compare \
+	    $(COMPARED) $(if $(call on,DOC),--doc docs/others.md)
 
 replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
                                   ## waste: TRACE=FILE.ktr, or R1

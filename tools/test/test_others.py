@@ -17,8 +17,9 @@ pytestmark = pytest.mark.plain
 
 ALLOCATORS = ("bsd", "slob", "sunos", "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
+NOTHING_TO_RETURN = ("bsd", "slob", "sunos")  # when asked: or at once, or never
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
-                if p.stem not in ("serve", "supply"))
+                if p.stem not in ("serve", "supply", "yours"))
 PROGRAMS = ("run -p init usertests pipe task file.exhaustion memory",
             "run -p init hackbench", "run kenbus -u 2 -i 1")
 
@@ -93,8 +94,9 @@ def test_the_table_shows_the_same(worked):
 # ---- what is not there ------------------------------------------------------
 
 def test_commands_about_slabs_say_so():
-    commands = ("cache inode", "kmem list", "reap", "slabs", "walk slab",
-                "whatis 0", "debug", "kmausers", "leaks", "log", "kmastat -w")
+    commands = ("cache inode", "kmem list", "reap -n", "reap inode", "slabs",
+                "walk slab", "whatis 0", "debug", "kmausers", "leaks", "log",
+                "kmastat -w")
     run = boot("slob", *commands, "pages", "buddyinfo", "meminfo",
                append="kmem.debug=FP ws=3")
     for command in commands:
@@ -103,6 +105,20 @@ def test_commands_about_slabs_say_so():
     assert "kmem.debug=: the allocator is slob, which has no debugging modes" \
         in run.text
     assert [e["status"] for e in run.named["status"]] == [1] * len(commands)
+
+
+@pytest.mark.parametrize("name", ALLOCATORS)
+def test_reap_returns_what_is_kept(name):
+    run = boot(name, "run spike", "run walk", "reap -a", "kmastat -j",
+               "verify")
+    inodes, before, after = map(int, re.search(
+        r"unused inodes freed first: (\d+)\n(?:.*\n)?heap (\d+) -> (\d+) KiB",
+        run.text.replace("\r", "")).groups())
+    held, = [json.loads(line)["held"] for line in run.text.splitlines()
+             if line.startswith('{"allocator":')]
+    assert inodes > 0 and before >= after == held // 1024, run.explain()
+    assert (before > after) == (name not in NOTHING_TO_RETURN)
+    assert "every invariant holds" in run.text
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)

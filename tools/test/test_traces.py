@@ -77,8 +77,17 @@ def r1(tmp_path_factory):
 def test_every_allocator_has_a_row(rows):
     others = {p.stem for p in (ROOT / "mm/others").glob("*.c")}
     assert {row["allocator"] for row in rows.values()} == \
-        others - {"serve", "supply"} | {"slab"}
+        others - {"serve", "supply", "yours"} | {"slab"}
     assert rows.keys() == PUBLISHED.keys()
+
+
+def test_one_allocator(rows):
+    assert replay_json("-a", "slob") == [rows["slob, header 8"],
+                                         rows["slob, header 4"]]
+    for name, error in (("slobs", "there is no allocator slobs"),
+                        ("yours", "is not written yet")):
+        done = replay("-a", name)
+        assert done.returncode != 0 and error in done.stderr, done.stderr
 
 
 @pytest.mark.parametrize("row", PUBLISHED)

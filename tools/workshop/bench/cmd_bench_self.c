@@ -5,16 +5,6 @@
 #include "kernel/x86/cpu.h"
 #include "tools/workshop/bench/cmd_bench.h"
 
-/* Never inlined, so that all its calls cost the same. */
-__attribute__((noinline)) uint64_t benchcmd_empty_loop(void)
-{
-    uint64_t start = rdtsc();
-
-    REPEAT (ROUNDS)
-        ;
-    return rdtsc() - start;
-}
-
 /* ---- known costs -------------------------------------------------------- */
 
 #define FIVE_NOPS "nop; nop; nop; nop; nop; "

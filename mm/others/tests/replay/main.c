@@ -1,13 +1,15 @@
 /*
  * Replays a trace on every allocator, each in a process of its own.
  *
- *     replay [-j] [-c EVENTS] [FILE]     held memory and waste at each mark
+ *     replay [-j] [-c EVENTS] [-a ALLOCATOR] [FILE]
+ *                                        held memory and waste at each mark
  *     replay -l [FILE]                   lists the trace's events
  *     replay -w FILE                     writes the reference trace R1
  *
  * Without a FILE the trace is R1. -j prints a line of JSON for each allocator,
  * with the parts of the waste and what the allocator counts of its own work; -c
- * checks every invariant after so many events, besides at each mark. A run
+ * checks every invariant after so many events, besides at each mark; -a replays
+ * on one allocator only, which is the way to yours (mm/others/yours.c). A run
  * prints the same each time.
  */
 #include "mm/others/slob.h"
@@ -121,12 +123,20 @@ static const struct row {
     {"svr4, eager", &svr4_allocator, eager, false, count_svr4},
     {"slob, header 8", &slob_allocator, NULL, false, count_slob},
     {"slob, header 4", &slob_allocator, small_header, false, count_slob},
+    {"yours", &yours_allocator, NULL, false, NULL},
 };
 
 /* ---- samples ------------------------------------------------------------ */
 
 static const struct row *row;
 static bool json;
+static const char *only; /* the name of an allocator; NULL: all but yours */
+
+static bool is_wanted(const struct row *r)
+{
+    return only == NULL ? r->row_allocator != &yours_allocator
+                        : strcmp(r->row_allocator->op_name, only) == 0;
+}
 static struct other_stat sample[MARKS];
 static unsigned samples;
 static struct other_stat ran; /* when all events were over */
@@ -279,6 +289,8 @@ static int replay_all(struct trace *t, uint32_t check_each)
     for (row = rows; row < rows + ARRAY_SIZE(rows); row++) {
         pid_t child;
 
+        if (!is_wanted(row))
+            continue;
         fflush(stdout);
         child = fork();
         if (child == 0)
@@ -362,8 +374,16 @@ static int list_events(struct trace *t)
     return 0;
 }
 
-static const char usage[] = "usage: replay [-j] [-c EVENTS] [FILE] | -l [FILE] "
-                            "| -w FILE\n";
+static const char usage[] = "usage: replay [-j] [-c EVENTS] [-a ALLOCATOR] "
+                            "[FILE] | -l [FILE] | -w FILE\n";
+
+static bool is_allocator(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+        if (strcmp(rows[i].row_allocator->op_name, name) == 0)
+            return true;
+    return false;
+}
 
 int main(int argc, char **argv)
 {
@@ -374,9 +394,11 @@ int main(int argc, char **argv)
     uint8_t *bytes;
     size_t size;
 
-    for (int option; (option = getopt(argc, argv, "jlc:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "jla:c:w:")) != -1;) {
         if (option == 'w')
             return write_r1(optarg);
+        if (option == 'a')
+            only = optarg;
         if (option == 'c')
             check_each = strtoul(optarg, NULL, 10);
         json |= option == 'j';
@@ -387,6 +409,8 @@ int main(int argc, char **argv)
         fputs(usage, stderr);
         return 2;
     }
+    if (only != NULL && !is_allocator(only))
+        fail("there is no allocator %s", only);
     bytes =
         argv[optind] == NULL ? make_r1(&size) : read_file(argv[optind], &size);
     why = trace_open(&t, bytes, size);

@@ -1,0 +1,573 @@
+"""Compares Slate's allocator with those of mm/others/: `make compare`.
+
+    python3 -m tools.measure.compare BUILD OUT [ALLOCATOR ...]
+
+Boots one kernel for each allocator (BUILD/compare/NAME.elf), runs the same
+commands in all of them, in QEMU's counted mode, and replays the reference trace
+R1 (BUILD/replay/replay). OUT/compare.json has all figures, OUT/compare.txt the
+tables, OUT/index.html both as a page with plots. Every figure is an exact count
+of instructions, pages or bytes: it is the same on every host.
+
+Beside a figure is the one that was published, where there is one. They come
+from other machines, so that only orders and ratios can be the same: each
+expectation says whether they are.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import textwrap
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from tools.measure import page, table
+from tools.measure.svg import Drawing, swatches
+from tools.run import qemu
+from tools.watch import heap
+
+BUDGET = 400_000  # millions of instructions
+COLUMNS = 88      # of the text
+STEPS = ["boot", "spike", "find", "kenbus"]
+PROGRAMS = {"spike": "spike", "find": "walk", "kenbus": "kenbus"}
+WORKLOADS = {"find": "walk", "kenbus": "kenbus", "hackbench": "hackbench",
+             "fork 256": "spike"}
+# Of the program bench: key, and what the table says.
+OPERATIONS = {"task.fork_exit_wait": "fork, exit, wait",
+              "task.fork_exec_exit_wait": "fork, exec, exit, wait",
+              "pipe.create_close.cached": "pipe, close"}
+SIZES = (8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
+OBJECTS = (64, 128, 256, 512, 1024)
+
+NAMES = {"slab": "Slate's slab allocator", "sunos": "SunOS 4.1.3",
+         "bsd": "4.4BSD", "svr4": "SVr4", "slob": "Linux SLOB",
+         "slmb": "SLMB", "linux_slab": "Linux SLAB",
+         "linux_slub": "Linux SLUB", "yours": "yours"}
+
+# The slab paper, section 5.1: microseconds of an allocation and a free on a
+# SPARCstation-2; "slab" is its cache, "untyped" is kmem_alloc. Section 5.2:
+# total fragmentation, per cent.
+PAPER_PAIR = {"slab": 3.8, "bsd": 4.1, "untyped": 4.7, "svr4": 9.4,
+              "sunos": 25.0}
+PAPER_WASTE = {"slab": (11, 13, 14, 14), "sunos": (7, 19, 19, 27),
+               "bsd": (20, 43, 43, 45), "svr4": (23, 45, 45, 46)}
+# C. Lameter, "Slab allocators in the Linux kernel: SLAB, SLOB, SLUB", 2014:
+# processor cycles on a Haswell, the lowest over the sizes.
+TALK = {"linux_slab": (66, 73, 102), "linux_slub": (45, 70, 52),
+        "slob": (183, 173, 172)}
+
+
+# ---- measurement -------------------------------------------------------------
+
+class CompareError(Exception):
+    """One line that says why there are no figures."""
+
+
+def run(kernel, commands, memory, initrd):
+    result = qemu.run(kernel, f"{commands}; poweroff", memory=str(memory),
+                      budget=BUDGET, initrd=initrd)
+    ended = [e["exit"] or e["signal"] for e in result.named.get("run", [])]
+    if result.problem or len(ended) != commands.count("run ") or any(ended) \
+            or "compare: " in result.text:
+        raise CompareError(f"{kernel}: the run failed\n" + result.explain())
+    return result
+
+
+def costs(kernel, initrd):
+    """{when: {what: {size: instructions}}}, after boot and after work."""
+    result = run(kernel, "compare boot; run spike; run kenbus; run hackbench; "
+                 "compare work", 128, initrd)
+    found = {}
+    for e in result.named["compare"]:
+        found.setdefault(e["when"], {}).setdefault(
+            e["what"], {})[str(e["size"])] = e["value"]
+    return found
+
+
+def samples(text):
+    """{bytes that clients have requested, bytes held} of each `kmastat -j` in
+    the output of a machine."""
+    text = qemu.plain(text)
+    others = [json.loads(line) for line in text.splitlines()
+              if line.startswith('{"allocator":')]
+    if others:
+        return [{"requested": o["requested"], "held": o["held"]}
+                for o in others]
+    parts = map(heap.fragmentation, heap.moments(text))
+    return [{"requested": p.requested, "held": p.consumed} for p in parts]
+
+
+def waste(sample):
+    return float(table.percent(sample["held"] - sample["requested"],
+                               sample["held"], 1))
+
+
+# The heap rests for two intervals of the working set, and is sampled before and
+# after the allocator returns what it can, as under memory pressure.
+REST = "run sleep 31; kmastat -j; reap -a; kmastat -j"
+
+
+def fragmentation(kernel, big):
+    """[{"raw": sample, "reclaimed": sample}] after each of STEPS, in 16 MiB
+    plus the archive of files."""
+    work = "".join(f"; run {PROGRAMS[step]}; {REST}" for step in STEPS[1:])
+    megabytes = 16 + (big.stat().st_size >> 20)
+    found = samples(run(kernel, REST + work, megabytes, str(big)).text)
+    if len(found) != 2 * len(STEPS):
+        raise CompareError(f"{kernel}: {len(found)} samples of the heap, not "
+                           f"{2 * len(STEPS)}")
+    return [{"raw": raw, "reclaimed": reclaimed}
+            for raw, reclaimed in zip(found[::2], found[1::2])]
+
+
+def workload(kernel, program, big):
+    """Instructions of a program, and pages of the heap: before, at most."""
+    result = run(kernel, f"compare; run {program}; compare", 64, big)
+    before, after = result.named["compare-mark"]
+    return {"instructions": after["instructions"], "before": before["held"],
+            "most": after["most"]}
+
+
+def operations(kernel, initrd):
+    """{key: instructions} of what programs do often."""
+    result = run(kernel, "run bench " + " ".join(OPERATIONS), 64, initrd)
+    return {e["key"]: e["value"] for e in result.named["bench"]}
+
+
+def measure(build, name):
+    kernel = build / "compare" / f"{name}.elf"
+    initrd = str(build / "initrd-workshop.tar")
+    big = build / "initrd-bench.tar"  # some thousand files
+    return {"costs": costs(kernel, initrd),
+            "fragmentation": fragmentation(kernel, big),
+            "workloads": {title: workload(kernel, program, str(big))
+                          for title, program in WORKLOADS.items()},
+            "operations": operations(kernel, initrd)}
+
+
+def reference_trace(build, yours):
+    """{row: figures} of R1 on every allocator, and variants of some."""
+    rows = {}
+    for only in [[], ["-a", "yours"]][:1 + yours]:
+        done = subprocess.run([str(build / "replay/replay"), "-j", *only],
+                              check=False, encoding="utf-8",
+                              capture_output=True)
+        if done.returncode != 0:
+            raise CompareError("the replay of R1 failed: " +
+                               done.stderr.strip())
+        rows.update((row["row"], row) for row in map(json.loads,
+                                                     done.stdout.splitlines()))
+    return rows
+
+
+# ---- what the sources say ----------------------------------------------------
+
+@dataclass
+class Expectation:
+    """Whether what a source says is so here."""
+    text: str
+    holds: bool
+    found: str
+
+    def line(self):
+        return f"{'as published' if self.holds else 'NOT as published'}: " \
+            f"{self.text} (here: {self.found})"
+
+
+def mixed_pair(figures):
+    """An allocation and a free of mixed sizes, after work."""
+    work = figures["costs"]["work"]
+    return work["mixed-alloc"]["0"] + work["mixed-free"]["0"]
+
+
+def pair(figures, what="pair", size=64):
+    return figures["costs"]["work"][what][str(size)]
+
+
+def percent_after(figures, step, which="reclaimed"):
+    return waste(figures["fragmentation"][STEPS.index(step)][which])
+
+
+def order(values):
+    """The names from the least value to the most, with them."""
+    return ", ".join(f"{name} {value:g}" for name, value in
+                     sorted(values.items(), key=lambda item: item[1]))
+
+
+def ascending(text, names, values):
+    """Expects these names in the order of their values."""
+    known = {name: values[name] for name in names if name in values}
+    figures = list(known.values())
+    return Expectation(text, figures == sorted(figures), order(known))
+
+
+def costs_as_published(found):
+    pairs = {name: mixed_pair(figures) for name, figures in found.items()}
+    pairs["untyped"] = pairs["slab"]
+    pairs["slab"] = pair(found["slab"], "cache")
+    yield ascending("an allocation and a free cost less in a slab cache than "
+                    "by kmem_alloc, and that less than in SVr4 and SunOS",
+                    ["slab", "untyped", "svr4", "sunos"], pairs)
+    yield Expectation("4.4BSD costs less than kmem_alloc on slabs",
+                      pairs["bsd"] < pairs["untyped"],
+                      order({n: pairs[n] for n in ("bsd", "untyped")}))
+    without = {name: pair(figures, "constructed", 512) -
+               pair(figures, "cache", 512) for name, figures in found.items()}
+    yield Expectation("an object that stays constructed costs no construction",
+                      without["slab"] == 0 < without["bsd"],
+                      order(without))
+
+
+def memory_as_published(found):
+    def after(step):
+        return {name: percent_after(figures, step)
+                for name, figures in found.items()}
+    boot, spike, end = after("boot"), after("spike"), after("kenbus")
+    yield ascending("after boot SunOS wastes least, then slabs, 4.4BSD, SVr4",
+                    ["sunos", "slab", "bsd", "svr4"], boot)
+    rise = {name: round(spike[name] - boot[name], 1) for name in found}
+    yield Expectation("256 processes raise the waste of 4.4BSD and SVr4 by 10 "
+                      "points or more, and that of slabs by at most 5",
+                      min(rise["bsd"], rise["svr4"]) >= 10 and
+                      rise["slab"] <= 5, order(rise))
+    yield Expectation("in the end slabs waste least, then SunOS, and 4.4BSD "
+                      "and SVr4 most",
+                      end["slab"] < end["sunos"] < min(end["bsd"],
+                                                       end["svr4"]), order(end))
+    yield Expectation("slabs waste at most 10 % after every step",
+                      max(percent_after(found["slab"], step)
+                          for step in STEPS) <= 10,
+                      ", ".join(f"{percent_after(found['slab'], step):g}"
+                                for step in STEPS))
+
+
+def expectations(found):
+    """Of the allocators that all these sources compare."""
+    if {"slab", "sunos", "bsd", "svr4"} <= found.keys():
+        yield from costs_as_published(found)
+        yield from memory_as_published(found)
+    if {"slab", "slob"} <= found.keys():
+        yield Expectation(
+            "SLOB holds least after boot, of those that Linux had",
+            found["slob"]["fragmentation"][0]["raw"]["held"] ==
+            min(figures["fragmentation"][0]["raw"]["held"]
+                for name, figures in found.items()
+                if name in ("slob", "linux_slab", "linux_slub", "slab")),
+            order({name: figures["fragmentation"][0]["raw"]["held"] >> 10
+                   for name, figures in found.items()}))
+
+
+# ---- tables ------------------------------------------------------------------
+
+@dataclass
+class Table:
+    title: str
+    note: str
+    spec: str  # of table.columns_of
+    rows: list
+
+    def text(self):
+        return "\n".join([self.title, *("  " + line for line in
+                                        table.lines(self.spec, self.rows)),
+                          textwrap.fill(self.note, COLUMNS), ""])
+
+    def html(self):
+        names = [name for name, _ in table.columns_of(self.spec)]
+        head = "".join(f"<th>{escape(name.lower())}</th>" for name in names)
+        rows = "".join(
+            "<tr>" + "".join(f"<td>{escape(str(cell))}</td>" for cell in row)
+            + "</tr>" for row in self.rows)
+        return (f"<table><tr>{head}</tr>{rows}</table>\n"
+                f'<p class="note">{escape(self.note)}</p>')
+
+
+def rounded(value):
+    return f"{value:,.0f}"
+
+
+def cost_table(found):
+    best = pair(found["slab"], "cache") if "slab" in found else None
+
+    def row(name, key, figure, work):
+        mixed = work["mixed-alloc"]["0"] + work["mixed-free"]["0"] \
+            if figure is None else figure
+        cells = [name, rounded(mixed),
+                 f"{mixed / best:.1f}" if best else "-"]
+        published = PAPER_PAIR.get(key)
+        cells.append(f"{published / PAPER_PAIR['slab']:.1f}" if published
+                     else "-")
+        return cells + ["-"] * 4 if figure is not None else cells + [
+            rounded(work[what]["0"]) for what in
+            ("mixed-alloc-99", "mixed-alloc-max", "mixed-free-99",
+             "mixed-free-max")]
+    rows = []
+    for name, figures in found.items():
+        work = figures["costs"]["work"]
+        if name == "slab":
+            rows.append(row("a slab cache, 64 bytes", "slab",
+                            pair(figures, "cache"), work))
+            rows.append(row("slab, kmem_alloc", "untyped", None, work))
+        else:
+            rows.append(row(name, name, None, work))
+    return Table("An allocation and a free, instructions (paper, 5.1)",
+                 "Mixed sizes, a random one of 1,024 blocks is freed before "
+                 "each allocation, after kenbus and hackbench. RATIO: to a "
+                 "slab cache; PAPER: the same of its microseconds. 99 % and "
+                 "most: of 10,000 allocations, of as many frees.",
+                 "ALLOCATOR:-22 PAIR:8 RATIO:7 PAPER:7 ALLOC-99:9 MOST:8 "
+                 "FREE-99:8 MOST:8", rows)
+
+
+def size_table(found, what, title, note):
+    return Table(title, note, "ALLOCATOR:-12 " +
+                 " ".join(f"{size}:6" for size in SIZES) + " TALK:6",
+                 [[name, *(rounded(pair(figures, what, size))
+                           for size in SIZES),
+                   TALK[name][("alloc", "free", "pair").index(what)]
+                   if name in TALK else "-"]
+                  for name, figures in found.items()])
+
+
+def size_tables(found):
+    common = " Instructions, by bytes, after kenbus and hackbench. TALK: " \
+        "cycles of the talk of 2014, the least over all sizes."
+    yield size_table(found, "alloc", "Each of 2,000 allocations",
+                     "From the heap as it is; no block is freed between." +
+                     common)
+    yield size_table(found, "free", "Each of their frees",
+                     "In the order of the allocations." + common)
+    yield size_table(found, "pair", "Pairs: allocated and freed at once",
+                     "Every allocator finds this block at once." + common)
+
+
+def object_table(found):
+    return Table("A constructed object, instructions (paper, 5.1)",
+                 "A pair of kmem_cache_alloc and kmem_cache_free of a cache "
+                 "whose constructor fills the object, and of one without a "
+                 "constructor (plain). Slabs keep free objects constructed; "
+                 "the others construct one for each allocation.",
+                 "ALLOCATOR:-12 " + " ".join(f"{size}:7" for size in OBJECTS) +
+                 " PLAIN-512:9",
+                 [[name, *(rounded(pair(figures, "constructed", size))
+                           for size in OBJECTS),
+                   rounded(pair(figures, "cache", 512))]
+                  for name, figures in found.items()])
+
+
+def waste_table(found):
+    rows = []
+    for name, figures in found.items():
+        cells = [f"{percent_after(figures, step, which):.1f}"
+                 for which in ("raw", "reclaimed") for step in STEPS]
+        paper = PAPER_WASTE.get(name, ("-",) * len(STEPS))
+        rows.append([name, *cells, *paper])
+    return Table("Total fragmentation of booted kernels, per cent (paper, 5.2)",
+                 "What of the held bytes nobody asked for, after boot (B), "
+                 "spike (S), find (F) and kenbus (K), in 16 MiB. Then "
+                 "reclaimed (R): after `reap -a`. Last, the paper's (P). On "
+                 "slabs a block of kmem_alloc counts with the size of its "
+                 "class, since the requested one is not kept.",
+                 "ALLOCATOR:-12 " + " ".join(
+                     f"{step[0].upper()}{mark}:5" for mark in ("", "-R", "-P")
+                     for step in STEPS), rows)
+
+
+def workload_table(found):
+    rows = []
+    for name, figures in found.items():
+        cells = []
+        for figure in figures["workloads"].values():
+            cells += [f"{figure['instructions'] / 1e6:.1f}", figure["most"]]
+        rows.append([name, *cells])
+    return Table("Programs: million instructions, and most pages of the heap "
+                 "(paper, 5.3)",
+                 "Each from its start to its end, in a kernel that has just "
+                 "booted, with all that the kernel and the programs do. The "
+                 "paper's machine ran 233 scripts of kenbus a minute on slabs, "
+                 "210 on SunOS' allocator, 205 on 4.4BSD's, 199 on SVr4's.",
+                 "ALLOCATOR:-12 " + " ".join(
+                     f"{name.upper().replace(' ', '-')}:10 PAGES:6"
+                     for name in WORKLOADS), rows)
+
+
+def operation_table(found):
+    return Table("What programs do often, instructions",
+                 "Means of the program bench.",
+                 "ALLOCATOR:-12 " + " ".join(
+                     f"{what.replace(', ', '+').upper()}:20"
+                     for what in OPERATIONS.values()),
+                 [[name, *(rounded(figures["operations"][key])
+                           for key in OPERATIONS)]
+                  for name, figures in found.items()])
+
+
+def trace_table(rows):
+    return Table("The reference trace R1: KiB held and waste in per cent",
+                 "At the marks after boot, spike, find and kenbus; PEAK: the "
+                 "most; FREED: what is held when all was freed and reclaimed. "
+                 "The figures are exact and the same on every machine.",
+                 "ROW:-29 " + " ".join(f"{step.upper()}:7 %:3"
+                                       for step in STEPS) + " PEAK:6 FREED:6",
+                 [[name, *(cell for mark in row["marks"] for cell in
+                           (mark["held"] >> 10, mark["waste"])),
+                   row["peak"] >> 10, row["residue"] >> 10]
+                  for name, row in rows.items()])
+
+
+def all_tables(found, trace):
+    yield cost_table(found)
+    yield object_table(found)
+    yield from size_tables(found)
+    yield waste_table(found)
+    yield workload_table(found)
+    yield operation_table(found)
+    yield trace_table(trace)
+
+
+# ---- plots -------------------------------------------------------------------
+
+WIDTH, LEFT, BAR, ROOM = 912, 190, 15, 60
+
+
+def bars(title, description, groups, unit, marks=()):
+    """Horizontal bars: groups are (name, [(kind, label, value, published)]).
+    A stroke marks what was published."""
+    d = Drawing(WIDTH, title, description)
+    d.text(0, 16, title, "title")
+    y = 34
+    if marks:
+        y = swatches(d, 0, 40, marks, WIDTH) + 6
+    most = max(max(value, published or 0)
+               for _, rows in groups for _, _, value, published in rows)
+    scale = (WIDTH - LEFT - ROOM) / most
+    for name, rows in groups:
+        d.text(0, y + BAR - 3, name, "ink")
+        for kind, label, value, published in rows:
+            d.rect(LEFT, y, max(value * scale, 1), BAR - 3, kind,
+                   f"{name}, {label}: {value:,g} {unit}")
+            d.text(LEFT + value * scale + 6, y + BAR - 5, f"{value:,g}",
+                   "small dim")
+            if published is not None:
+                at = LEFT + published * scale
+                d.line(at, y - 2, at, y + BAR - 1, "mark")
+            y += BAR
+        y += 7
+    return d
+
+
+def cost_plot(found):
+    groups = [(NAMES.get(name, name), [
+        (kind, what, round(figures["costs"]["work"][key]["0"]), None)
+        for kind, what, key in (("used", "an allocation", "mixed-alloc"),
+                                ("round", "a free", "mixed-free"))])
+        for name, figures in found.items()]
+    return bars("Instructions of an allocation and of a free, mixed sizes",
+                "Means of 10,000 operations after kenbus and hackbench",
+                groups, "instructions",
+                [("used", "allocation"), ("round", "free")])
+
+
+def waste_plot(found, title, figure):
+    """figure(name, figures, step) is the waste after a step."""
+    kinds = ("k0", "k1", "k2", "k3")
+    groups = []
+    for name, figures in found.items():
+        paper = PAPER_WASTE.get(name, (None,) * len(STEPS))
+        groups.append((NAMES.get(name, name), [
+            (kind, step, figure(figures, step), published)
+            for kind, step, published in zip(kinds, STEPS, paper)]))
+    return bars(title, "Total fragmentation after each of four steps; strokes "
+                "mark the slab paper's figures", groups, "per cent",
+                [(kind, "after " + step) for kind, step in zip(kinds, STEPS)])
+
+
+def work_plot(found):
+    groups = []
+    for workload_name in WORKLOADS:
+        groups.append((workload_name, [
+            (f"k{i}", NAMES.get(name, name), round(
+                figures["workloads"][workload_name]["instructions"] / 1e6, 1),
+             None) for i, (name, figures) in enumerate(found.items())]))
+    return bars("Million instructions of four programs, on each allocator",
+                "From its start to its end, all that kernel and programs do",
+                groups, "million instructions",
+                [(f"k{i}", NAMES.get(name, name))
+                 for i, name in enumerate(found)])
+
+
+def write_page(path, found, tables, expected):
+    plots = [cost_plot(found),
+             waste_plot(found, "Waste after each step, per cent, reclaimed "
+                        "(strokes: the slab paper)", percent_after),
+             work_plot(found)]
+    body = ["<p>The same kernel on each allocator, the same commands, exact "
+            "counts.</p>"]
+    body += [f"<figure>{d.inline()}</figure>" for d in plots]
+    body += ["<h2>What the sources say</h2>", "<ul>"]
+    body += [f'<li>{"" if e.holds else "<strong>"}{escape(e.line())}'
+             f'{"" if e.holds else "</strong>"}</li>' for e in expected]
+    body.append("</ul>")
+    for t in tables:
+        body += [f"<h2>{escape(t.title)}</h2>", t.html()]
+    path.write_text(page.html("Allocators compared", body), encoding="utf-8")
+
+
+def text_of(tables, expected):
+    said = [textwrap.fill(e.line(), COLUMNS, initial_indent="  ",
+                          subsequent_indent="      ") for e in expected]
+    return "\n".join([*(t.text() for t in tables), "What the sources say",
+                      *said, ""])
+
+
+def write_doc(path, text):
+    """The tables, in the page between their marks: all but that of R1, which
+    has a section of its own."""
+    before, rest = path.read_text(encoding="utf-8").split(
+        "<!-- compare -->\n", 1)
+    after = rest.split("<!-- end -->", 1)[1]
+    shown = "".join(f"    {line}\n" if line else "\n"
+                    for line in text.splitlines())
+    path.write_text(f"{before}<!-- compare -->\n{shown}<!-- end -->{after}",
+                    encoding="utf-8")
+
+
+# ---- the program -------------------------------------------------------------
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("build", type=Path)
+    parser.add_argument("out", type=Path, help="the folder for the results")
+    parser.add_argument("allocators", nargs="+")
+    parser.add_argument("--doc", type=Path, help="the page to bring up to date")
+    args = parser.parse_args()
+    known = list(NAMES)
+    names = sorted(args.allocators, key=lambda name: known.index(name)
+                   if name in known else len(known))
+    found = dict.fromkeys(names)
+    try:
+        for name in sorted(names, key=lambda name: name != "yours"):
+            print(f"  {NAMES.get(name, name)} ...", file=sys.stderr)
+            found[name] = measure(args.build, name)
+        trace = reference_trace(args.build, "yours" in args.allocators)
+    except (CompareError, qemu.QemuError) as e:
+        sys.exit(f"make compare: {e}")
+    tables = list(all_tables(found, trace))
+    expected = list(expectations(found))
+    text = text_of(tables, expected)
+    args.out.mkdir(parents=True, exist_ok=True)
+    (args.out / "compare.json").write_text(
+        json.dumps({"allocators": found, "R1": trace,
+                    "expectations": [vars(e) for e in expected]}, indent=1)
+        + "\n", encoding="utf-8")
+    (args.out / "compare.txt").write_text(text, encoding="utf-8")
+    write_page(args.out / "index.html", found, tables, expected)
+    print(text)
+    if args.doc:
+        write_doc(args.doc, text_of(tables[:-1], expected))
+    print(f"written: {args.out}/compare.json, compare.txt, index.html")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""`make compare`: what its kernels measure, and what it says of the figures."""
+# Tests: tools/measure/compare.py, tools/workshop/compare/cmd_compare.c
+# Tests: mm/others/yours.c
+
+import copy
+import json
+import re
+import subprocess
+
+import pytest
+
+from conftest import BUILD, ROOT, long, product
+from tools.measure import compare
+from tools.run import qemu
+
+pytestmark = pytest.mark.plain
+
+PAIRS = ("slab", "bsd")
+
+
+def kernel(name):
+    return product(f"compare/{name}.elf", "tested")
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """{allocator: {what: {size: instructions}}} of `compare boot`."""
+    initrd = str(product("initrd-workshop.tar", "tested"))
+    found = {}
+    for name in PAIRS:
+        result = compare.run(kernel(name), "compare boot; verify", 128, initrd)
+        assert "every invariant holds" in result.text, result.explain()
+        found[name] = {}
+        for e in result.named["compare"]:
+            assert e["when"] == "boot"
+            found[name].setdefault(e["what"], {})[str(e["size"])] = e["value"]
+    return found
+
+
+def test_every_figure_is_there(measured):
+    sizes = {str(size) for size in compare.SIZES}
+    objects = {str(size) for size in compare.OBJECTS}
+    for figures in measured.values():
+        for what in ("alloc", "free", "pair"):
+            assert figures[what].keys() == sizes
+        for what in ("cache", "constructed"):
+            assert figures[what].keys() == objects
+        for what in ("mixed-alloc", "mixed-free"):
+            mean, most = figures[what]["0"], figures[f"{what}-max"]["0"]
+            assert 10 < mean <= most
+            assert figures[f"{what}-99"]["0"] <= most
+
+
+def test_figures_are_of_the_operations(measured):
+    """A pair is an allocation and a free; a constructor of 512 bytes has a loop
+    of 128 stores, which slabs do not pay."""
+    for figures in measured.values():
+        assert abs(figures["pair"]["64"] - figures["alloc"]["64"]
+                   - figures["free"]["64"]) < figures["pair"]["64"] / 4
+    slab, bsd = (measured[name] for name in PAIRS)
+    assert slab["constructed"] == slab["cache"]
+    assert bsd["constructed"]["512"] - bsd["cache"]["512"] > 128
+    for what in ("pair", "mixed-alloc"):
+        assert all(slab[what][size] < bsd[what][size] for size in slab[what])
+
+
+def test_the_most_pages_are_of_the_time_between_two_marks():
+    initrd = str(product("initrd-workshop.tar", "tested"))
+    result = compare.run(kernel("bsd"), "compare; run spike; compare; compare",
+                         64, initrd)
+    before, spike, after = result.named["compare-mark"]
+    assert spike["most"] > 2 * before["held"] > 0
+    assert spike["most"] >= spike["held"] == after["most"] == after["held"]
+    assert spike["instructions"] > 100 * after["instructions"]
+
+
+def test_without_memory_it_says_so():
+    result = qemu.run(kernel("slab"), "compare boot; verify; poweroff",
+                      memory="8", budget=40_000)
+    assert "compare: too little memory" in result.text, result.explain()
+    assert "every invariant holds" in result.text, result.explain()
+
+
+def test_a_run_that_fails_is_one_error():
+    with pytest.raises(compare.CompareError) as caught:
+        compare.run(kernel("slab"), "run there-is-no-such-program", 32,
+                    str(product("initrd-workshop.tar", "tested")))
+    assert "the run failed" in str(caught.value)
+
+
+# ---- what is said of figures ------------------------------------------------
+
+# Waste of the paper's table, at rest: nothing more is returned then.
+def figures_of(name, pair, cached):
+    steps = [{"requested": 1000 - 10 * percent, "held": 1000}
+             for percent in compare.PAPER_WASTE[name]]
+    mixed = {"mixed-alloc": {"0": pair / 2}, "mixed-free": {"0": pair / 2}}
+    sizes = {str(size): cached for size in compare.SIZES}
+    constructed = {size: cached + (name != "slab") * int(size)
+                   for size in sizes}
+    for what in ("mixed-alloc-99", "mixed-alloc-max", "mixed-free-99",
+                 "mixed-free-max"):
+        mixed[what] = {"0": pair}
+    work = {**mixed, "cache": sizes, "constructed": constructed,
+            "alloc": sizes, "free": sizes, "pair": sizes}
+    return {"costs": {"work": work},
+            "fragmentation": [{"raw": step, "reclaimed": step}
+                              for step in steps],
+            "workloads": {title: {"instructions": 10 ** 6, "before": 1,
+                                  "most": 2} for title in compare.WORKLOADS},
+            "operations": {key: 100 for key in compare.OPERATIONS}}
+
+
+@pytest.fixture
+def paper():
+    """The figures of the paper, in the place of instructions."""
+    return {name: figures_of(name, compare.PAPER_PAIR[
+        "untyped" if name == "slab" else name], compare.PAPER_PAIR["slab"])
+            for name in compare.PAPER_WASTE}
+
+
+def failing(found):
+    return [e.text for e in compare.expectations(found) if not e.holds]
+
+
+def test_the_papers_own_figures_are_as_published(paper):
+    """But for one: Slate's slabs are to waste less than the paper's."""
+    assert failing(paper) == ["slabs waste at most 10 % after every step"]
+
+
+@pytest.mark.parametrize("change, text", [
+    (lambda f: f["svr4"]["costs"]["work"]["mixed-alloc"].update({"0": 90}),
+     "than by kmem_alloc, and that less than in SVr4"),
+    (lambda f: f["bsd"]["costs"]["work"]["mixed-free"].update({"0": 9}),
+     "4.4BSD costs less than kmem_alloc"),
+    (lambda f: f["slab"]["costs"]["work"]["constructed"].update({"512": 9}),
+     "costs no construction"),
+    (lambda f: f["sunos"]["fragmentation"][0]["reclaimed"].update(
+        {"requested": 500}), "after boot SunOS wastes least"),
+    (lambda f: f["bsd"]["fragmentation"][1]["reclaimed"].update(
+        {"requested": 790}), "raise the waste of 4.4BSD and SVr4"),
+    (lambda f: f["slab"]["fragmentation"][3]["reclaimed"].update(
+        {"requested": 500}), "in the end slabs waste least"),
+])
+def test_what_is_otherwise_is_said(paper, change, text):
+    found = copy.deepcopy(paper)
+    change(found)
+    assert any(text in expectation for expectation in
+               set(failing(found)) - set(failing(paper))), failing(found)
+
+
+def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
+    marks = [{"held": 4096, "waste": 7}] * 4
+    trace = {"slab": {"marks": marks, "peak": 8192, "residue": 0}}
+    tables = list(compare.all_tables(paper, trace))
+    text = compare.text_of(tables, list(compare.expectations(paper)))
+    assert max(map(len, text.splitlines())) <= 95
+    waste, = [t for t in tables if t.title.startswith("Total fragmentation")]
+    rows = {row[0]: row[1:] for row in waste.rows}
+    for name, published in compare.PAPER_WASTE.items():
+        assert [float(cell) for cell in rows[name]] == [*published] * 3
+    cost = {row[0]: row[1:4] for row in tables[0].rows}
+    assert cost["sunos"] == ["25", "6.6", "6.6"]
+    compare.write_page(tmp_path / "index.html", paper, tables,
+                       list(compare.expectations(paper)))
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert html.count("<svg") == 3 and "NOT as published" in html
+    assert not re.search(r'(src|href)="', html)  # loads nothing
+
+
+# ---- the whole --------------------------------------------------------------
+
+@long
+def test_make_compare():
+    """Two runs give the same."""
+    out = BUILD / "compare"
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(["make", "--no-print-directory", "compare"],
+                              cwd=ROOT, encoding="utf-8", check=False,
+                              capture_output=True)
+        assert done.returncode == 0, done.stderr
+        texts.append((out / "compare.json").read_text(encoding="utf-8"))
+    assert texts[0] == texts[1]
+    found = json.loads(texts[0])
+    for figures in found["allocators"].values():
+        for step in figures["fragmentation"]:
+            for sample in step.values():
+                assert sample["held"] % 4096 == 0
+                assert 0 < sample["requested"] <= sample["held"]
+    not_so = [e["text"] for e in found["expectations"] if not e["holds"]]
+    assert not_so == ["4.4BSD costs less than kmem_alloc on slabs",
+                      "in the end slabs waste least, then SunOS, and 4.4BSD "
+                      "and SVr4 most"]
+
+
+@long
+def test_yours_has_to_be_written_first():
+    done = subprocess.run(["make", "--no-print-directory", "compare",
+                           "ALLOCATOR=yours"], cwd=ROOT, encoding="utf-8",
+                          check=False, capture_output=True)
+    assert done.returncode != 0
+    assert "is not written yet" in done.stderr + done.stdout
