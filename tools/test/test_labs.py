@@ -46,17 +46,16 @@ def wanted():
 LABS = wanted()
 
 
-def params(*rows, samples=0):
+def params(*rows, quick=2, samples=0):
     """Parameters of proofs: (lab, ...), those of one lab on one worker. The
-    first two of QUICKEST are for each `make test`, the first `samples` of each
-    other lab are samples."""
+    first `quick` of QUICKEST are for each `make test`, the first `samples` of
+    each other lab are samples."""
     done, found = Counter(), []
     for row in rows:
         number, done[row[0].number] = done[row[0].number], \
             done[row[0].number] + 1
-        quick = row[0].number == QUICKEST
-        tier = [] if quick and number < 2 else \
-            [sample if not quick and number < samples else long]
+        tier = [] if row[0].number == QUICKEST and number < quick else \
+            [sample if number < samples else long]
         found.append(pytest.param(
             *row, id="-".join([row[0].folder.name[:2], *map(str, row[1:])]),
             marks=[pytest.mark.xdist_group(row[0].folder.name), *tier]))
@@ -539,7 +538,7 @@ def test_each_explained_survivor_is_a_mutant(lab):
 
 
 @pytest.mark.parametrize("lab", params(
-    *((x,) for x in LABS if x.number in MUTATED), samples=1))
+    *((x,) for x in LABS if x.number in MUTATED), quick=0, samples=1))
 def test_mutants_of_the_solution_are_killed_or_explained(bench, lab):
     bench.build({})
     every = sorted(mutants.mutants_of(lab), key=lambda m: place(m, 1))
