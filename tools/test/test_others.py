@@ -15,7 +15,7 @@ from tools.test import mutants
 
 pytestmark = pytest.mark.plain
 
-ALLOCATORS = ("bsd", "slob", "sunos", "svr4")
+ALLOCATORS = ("bsd", "linux_slub", "slob", "sunos", "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
 NOTHING_TO_RETURN = ("bsd", "slob", "sunos")  # when asked: or at once, or never
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
@@ -170,7 +170,7 @@ def test_make_runs_that_kernel():
 
 @pytest.mark.parametrize("arguments, error", [
     (["run", "ALLOCATOR=slop"], "'slop' is none of the other allocators, which "
-                                "are bsd slob sunos svr4"),
+                                "are bsd linux_slub slob sunos svr4"),
     (["run", "ALLOCATOR=slob sunos"], "is none of the other allocators"),
     (["run", "ALLOCATOR=slob", "WORKSHOP=1"], "is for the product"),
     (["run", "ALLOCATOR=slob", "CPUS=4"], "is for the product"),
@@ -284,6 +284,37 @@ MISTAKES = [
      "        if (!is_global(top, pool + i))\n            return false;",
      "        if (i == pool_first(top) && !is_global(top, pool + i))\n"
      "            return false;", "svr4.pressure_returns_idle_pools"),
+    ("a shrink does not sort", "linux_slub",
+     "&sorted[MIN(free, SHRINK_SORTED + 1u)]", "&sorted[free == 0]",
+     "linux_slub.a_shrink_sorts_the_list"),
+    ("a free slab always goes back", "linux_slub",
+     "        if (k->cache_partials >= k->cache_min) {", "        if (true) {",
+     "linux_slub.the_node_keeps_some_slabs"),
+    ("a slab that was full is the node's", "linux_slub",
+     "        cpu_add(cpu, s);\n    } else if (s->slub_inuse == 0) {",
+     "        node_add(k, s, true);\n    } else if (s->slub_inuse == 0) {",
+     "linux_slub.E3_a_slab_and_one_object"),
+    ("objects that others freed are left", "linux_slub",
+     "        if (s != NULL && s->slub_free != 0) {", "        if (false) {",
+     "linux_slub.E6_another_processor_frees"),
+    ("objects that others freed are lost", "linux_slub",
+     "    *last = s->slub_free;", "    *last = 0;",
+     "linux_slub.both_lists_of_a_deactivated_slab"),
+    ("larger objects are merged", "linux_slub",
+     "            k->cache_size - want.cache_size < SLUB_LINK &&\n", "",
+     "linux_slub.E7_like_caches_are_merged"),
+    ("constructed objects are merged", "linux_slub",
+     "    if (c->other_ctor != NULL)\n        return NULL;", "",
+     "linux_slub.E7_like_caches_are_merged"),
+    ("a link is in a constructed object", "linux_slub",
+     "cache_offset = constructed ? size :", "cache_offset = false ? size :",
+     "linux_slub.free_objects_stay_constructed"),
+    ("a merged cache ends with the first", "linux_slub",
+     "    last = --k->cache_users == 0;", "    last = --k->cache_users != 0;",
+     "linux_slub.merged_caches_end_with_the_last"),
+    ("a processor keeps all slabs", "linux_slub",
+     "if (cpu->cpu_partials >= k->cache_cpu_most) {", "if (false) {",
+     "linux_slub.E4_what_stays_after_a_burst"),
 ]
 
 

@@ -19,8 +19,8 @@ REPLAY = BUILD / "replay" / "replay"
 
 # Held KiB and waste at the four marks, and the most KiB, as the description of
 # the other allocators has them; and how many per cent a figure may differ from
-# it. SLOB's is exact, sunos has nodes of twice the size here, and those of the
-# slab allocator are of a simple model.
+# it. Most are exact; sunos has nodes of twice the size here, and the figures of
+# the slab allocator are of a simple model.
 PUBLISHED = {
     "slab": (2, [(1128, 16), (1648, 42), (1752, 41), (2148, 49)], 2148),
     "slab, reclaimed at each mark":
@@ -42,6 +42,12 @@ PUBLISHED = {
         (0, [(1008, 6), (1072, 11), (1200, 13), (1632, 32)], 1848),
     "slob, header 4":
         (0, [(980, 4), (1048, 9), (1172, 11), (1592, 31)], 1800),
+    "linux_slub":
+        (0, [(1124, 16), (1472, 36), (1628, 36), (1844, 40)], 2052),
+    "linux_slub, shrunk at marks":
+        (0, [(1076, 12), (1108, 14), (1288, 19), (1332, 17)], 1980),
+    "linux_slub, 4 processors":
+        (0, [(1144, 18), (1508, 37), (1644, 37), (1992, 45)], 2060),
 }
 REQUESTED = [965_500, 971_776, 1_067_140, 1_129_526]
 
@@ -113,6 +119,11 @@ def test_clients_have_the_same_at_each_mark(rows):
     ("svr4", {"splits": 7448, "lazy": 203_398, "reclaiming": 0,
               "accelerated": 203_635 - 203_398}),
     ("svr4, eager", {"splits": 23_846, "lazy": 0, "accelerated": 0}),
+    ("linux_slub", {
+        "alloc_fast": 176_202, "alloc_slow": 34_523, "refill": 32_535,
+        "from_partial": 1436, "new": 552, "free_fast": 82_508,
+        "free_slow": 120_965, "free_frozen": 58_029, "cpu_free": 34_222,
+        "drain": 1358, "returned": 130, "aliases": 3}),
 ])
 def test_counts_of_the_description(rows, row, counts):
     assert rows[row]["counts"] == {**rows[row]["counts"], **counts}

@@ -12,6 +12,7 @@
  * on one allocator only, which is the way to yours (mm/others/yours.c). A run
  * prints the same each time.
  */
+#include "mm/others/linux_slub.h"
 #include "mm/others/slob.h"
 #include "mm/others/sunos.h"
 #include "mm/others/svr4.h"
@@ -58,6 +59,11 @@ static void eager(void)
     svr4_eager = true;
 }
 
+static void four_processors(void)
+{
+    other_cpus = 4;
+}
+
 /* What an allocator has counted of its own work when all events are over. */
 static char counts[400];
 static size_t counts_length;
@@ -87,6 +93,22 @@ static void count_sunos(void)
     add_count("relinks", st.stat_relinks);
     add_count("nodes", st.stat_nodes);
     add_count("depth", st.stat_depth);
+}
+
+static void count_linux_slub(void)
+{
+    add_count("alloc_fast", slub_stat.stat_alloc_fast);
+    add_count("alloc_slow", slub_stat.stat_alloc_slow);
+    add_count("refill", slub_stat.stat_refill);
+    add_count("from_partial", slub_stat.stat_from_partial);
+    add_count("new", slub_stat.stat_new);
+    add_count("free_fast", slub_stat.stat_free_fast);
+    add_count("free_slow", slub_stat.stat_free_slow);
+    add_count("free_frozen", slub_stat.stat_free_frozen);
+    add_count("cpu_free", slub_stat.stat_cpu_free);
+    add_count("drain", slub_stat.stat_cpu_drain);
+    add_count("returned", slub_stat.stat_returned);
+    add_count("aliases", slub_stat.stat_aliases);
 }
 
 static void count_svr4(void)
@@ -123,6 +145,11 @@ static const struct row {
     {"svr4, eager", &svr4_allocator, eager, false, count_svr4},
     {"slob, header 8", &slob_allocator, NULL, false, count_slob},
     {"slob, header 4", &slob_allocator, small_header, false, count_slob},
+    {"linux_slub", &linux_slub_allocator, NULL, false, count_linux_slub},
+    {"linux_slub, shrunk at marks", &linux_slub_allocator, NULL, true,
+     count_linux_slub},
+    {"linux_slub, 4 processors", &linux_slub_allocator, four_processors, false,
+     count_linux_slub},
     {"yours", &yours_allocator, NULL, false, NULL},
 };
 

@@ -1,0 +1,80 @@
+/*
+ * SLUB's counts, and its structures for tests.
+ */
+#pragma once
+
+#include "mm/others/others.h"
+
+#define SLUB_UNTYPED   13 /* caches of alloc(): 8 bytes to SLUB_MAX */
+#define SLUB_MAX       (2 * PAGE_SIZE) /* larger requests get whole pages */
+#define SLUB_MAX_ORDER 3
+
+struct slub_cache;
+
+/* The descriptor of a page. That of a slab's first page describes the slab. */
+struct slub_slab {
+    struct list slub_link;         /* on the node's list, or a processor's */
+    struct slub_cache *slub_cache; /* NULL: of whole pages, or of none */
+    struct slub_slab *slub_head;   /* of the slab's first page */
+    uint32_t slub_free;            /* free objects: the first's number; or bytes
+                                      requested, of whole pages */
+    uint32_t slub_inuse : 16;      /* with those on the list of a processor */
+    uint32_t slub_objects : 15;
+    uint32_t slub_frozen : 1; /* it belongs to a processor */
+};
+
+/* What a processor has of a cache. */
+struct slub_cpu {
+    uint32_t cpu_free; /* the list from which it allocates, of cpu_slab */
+    unsigned cpu_partials;
+    struct slub_slab *cpu_slab; /* NULL: none */
+    struct list cpu_partial;    /* frozen slabs that have free objects */
+};
+
+struct slub_cache {
+    struct list cache_link;
+    void (*cache_ctor)(void *obj, size_t size);
+    void (*cache_dtor)(void *obj, size_t size);
+    size_t cache_size;   /* bytes from one object to the next */
+    size_t cache_object; /* of the largest object in it */
+    size_t cache_offset; /* where a free object has its link */
+    unsigned cache_users;
+    unsigned cache_order; /* of a slab; if there is no memory, the least: */
+    unsigned cache_least;
+    unsigned cache_objects;
+    unsigned cache_min;      /* slabs that the node's list keeps if free */
+    unsigned cache_cpu_most; /* slabs on a processor's list */
+    size_t cache_slabs;
+    size_t cache_partials; /* slabs on the node's list: */
+    struct list cache_partial;
+    struct slub_cpu cache_cpu[OTHER_CPUS];
+};
+
+/* Oldest first; those of alloc() are first. */
+extern struct list slub_caches;
+
+extern struct slub_stat {
+    uint64_t stat_alloc_fast;
+    uint64_t stat_alloc_slow;   /* and of these: */
+    uint64_t stat_refill;       /* from its own slab, or its partial ones */
+    uint64_t stat_from_partial; /* from the node's list */
+    uint64_t stat_new;          /* from a new slab */
+    uint64_t stat_bypass;       /* slabs that were found full meanwhile */
+    uint64_t stat_free_fast;
+    uint64_t stat_free_slow;       /* and of these: */
+    uint64_t stat_free_frozen;     /* to a slab of a processor */
+    uint64_t stat_cpu_free;        /* which froze a slab that was full */
+    uint64_t stat_cpu_alloc;       /* partial slabs of a processor: used, */
+    uint64_t stat_cpu_node;        /* taken from the node's list, */
+    uint64_t stat_cpu_drain;       /* how often the list was moved there */
+    uint64_t stat_add;             /* slabs: put on the node's list, */
+    uint64_t stat_remove;          /* taken off */
+    uint64_t stat_deactivate_full; /* current slabs that were given up: */
+    uint64_t stat_deactivate_empty;
+    uint64_t stat_deactivate_head;
+    uint64_t stat_deactivate_tail;
+    uint64_t stat_deactivate_remote; /* in which others had freed objects */
+    uint64_t stat_returned;          /* slabs */
+    uint64_t stat_fallback;          /* slabs of the least order */
+    uint64_t stat_aliases;
+} slub_stat;
