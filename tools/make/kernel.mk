@@ -299,7 +299,9 @@ COMPARE_OBJ := $(COMPARE_SRC:%.c=$(BUILD)/%.o) \
                  $(BUILD)/tools/workshop/help.asm.o
 COMPARED    := slab $(sort $(OTHERS_DONE) $(ALLOCATOR))
 COMPARE_ELF := $(COMPARED:%=$(BUILD)/compare/%.elf)
-$(eval $(call kernel,compare/slab,$$(OBJ) $$(COMPARE_OBJ),\
+DEFRAG_OBJ  := $(patsubst %.c,$(BUILD)/%.o,\
+                 $(wildcard tools/workshop/defrag/*.c))
+$(eval $(call kernel,compare/slab,$$(OBJ) $$(COMPARE_OBJ) $$(DEFRAG_OBJ),\
     -Wl$(comma)--wrap=kmem_getpages))
 $(foreach a,$(OTHERS),$(eval $(call kernel,compare/$(a),\
     $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o $$(COMPARE_OBJ),\

@@ -58,6 +58,7 @@ LINES = {
     "cpus": ["cpus"],
     "about": ["about"],
     "locks": ["locks"],
+    "defrag": ["defrag inode", "defrag -s task"],
     "sample": ["sample off"],
     "test": ["test line.history"],
     "bench": ["bench buddy"],

@@ -1,0 +1,66 @@
+"""`defrag`: pages come back when unused inodes are evicted from sparse slabs,
+and not when as many are reclaimed in the order of their last use."""
+# Tests: tools/workshop/defrag/cmd_defrag.c, tools/workshop/defrag/defrag.c
+
+import re
+
+import pytest
+
+from tools.run import qemu
+
+pytestmark = [pytest.mark.plain, pytest.mark.workshop]
+
+# All inodes are cached; then some of each folder are used again.
+WORK = "run walk; run sh -c 'ls -l /bin/*e >/dev/null'"
+SLABS = re.compile(r"^inode: (\d+) objects in (\d+) slabs: (\d+) full, (\d+) "
+                   r"partial, (\d+) free", re.M)
+
+
+def run(kernel, *commands):
+    done = qemu.run(kernel, "; ".join([*commands, "verify", "poweroff"]),
+                    budget=40_000)
+    assert done.problem is None, done.explain()
+    assert "every invariant holds" in done.text, done.explain()
+    return done
+
+
+def states(text):
+    """(objects, slabs, full, partial, free) before and after each command."""
+    return [tuple(map(int, found.groups())) for found in SLABS.finditer(text)]
+
+
+def test_the_same_number_evicted_returns_more_slabs(kernel):
+    free = {}
+    for option in ("-n", "-l"):
+        done = run(kernel, WORK, f"defrag {option} 60 inode",
+                   "defrag -s inode")
+        before, after, sorted_before, sorted_after = states(done.text)
+        assert before[0] - after[0] == 60 and after[1] == before[1]
+        assert sorted_before == sorted_after == after
+        free[option] = after[4]
+    assert free["-n"] > free["-l"], free
+
+
+def test_sparse_slabs_alone(kernel):
+    """Without -n slabs of which more than half is in use are left alone."""
+    done = run(kernel, WORK, "defrag inode", "reap -a inode", "run walk",
+               "defrag inode")
+    before, after, *_ = states(done.text)
+    evicted, used = map(int, re.search(
+        r"^(\d+) objects evicted; (\d+) are in use", done.text, re.M).groups())
+    assert before[0] - after[0] == evicted
+    assert {e["exit"] for e in done.named["run"]} == {0}
+
+
+@pytest.mark.parametrize("command, error", [
+    ("defrag task", "defrag: task: its owner has no function that evicts an "
+                    "object; inode has one"),
+    ("defrag nothing", "defrag: no cache is called 'nothing'"),
+    ("defrag", "usage: defrag [-s] [-n N] [-l N] CACHE"),
+    ("defrag -n 0 inode", "defrag: -n "),
+    ("defrag -l many inode", "usage: defrag"),
+    ("defrag -l 5 task", "defrag: -l is about inodes"),
+    ("defrag -l 5 -n 5 inode", "defrag: one of -s, -n and -l"),
+])
+def test_bad_arguments(kernel, command, error):
+    assert error in run(kernel, command).text

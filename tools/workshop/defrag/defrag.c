@@ -1,0 +1,108 @@
+/*
+ * Slabs emptied on purpose: see defrag.h.
+ */
+#include "tools/workshop/defrag/defrag.h"
+#include "kernel/fs/inode.h"
+#include "kernel/lib/string.h"
+#include "mm/inspect/kmem_walk.h"
+
+#define CHUNKS 512 /* of a slab whose objects can be found */
+
+/* ---- owners ------------------------------------------------------------- */
+
+static bool evict_inode(const void *obj)
+{
+    return inode_make_oldest(obj) && inode_reclaim(1) == 1;
+}
+
+evict_t *defrag_evict_of(const struct kmem_cache *cp)
+{
+    return strcmp(cp->cache_name, "inode") == 0 ? evict_inode : NULL;
+}
+
+/* ---- the order of slabs ------------------------------------------------- */
+
+/* The first partial slab after `sp` with so many objects in use; NULL: none.
+ * Full slabs are before the freelist pointer, free ones at the end. */
+static struct kmem_slab *partial_after(struct kmem_cache *cp,
+                                       struct kmem_slab *sp, uint32_t used)
+{
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    while (sp != &cp->cache_null && sp->slab_refcnt != used)
+        sp = kmem_slab_next(sp);
+    return sp == &cp->cache_null ? NULL : sp;
+}
+
+void defrag_sort(struct kmem_cache *cp)
+{
+    mm_lock(&cp->cache_lock);
+    for (uint32_t used = 1; used < cp->cache_slab_chunks; used++) {
+        struct kmem_slab *first = cp->cache_freelist;
+        struct kmem_slab *sp = partial_after(cp, first, used);
+
+        while (sp != NULL) {
+            struct kmem_slab *next =
+                partial_after(cp, kmem_slab_next(sp), used);
+
+            if (sp != first) {
+                list_remove(&sp->slab_link);
+                list_insert_before(&first->slab_link, &sp->slab_link);
+                if (cp->cache_freelist == first)
+                    cp->cache_freelist = sp;
+            }
+            sp = next;
+        }
+    }
+    mm_unlock(&cp->cache_lock);
+}
+
+/* ---- eviction ----------------------------------------------------------- */
+
+/* Adds the allocated objects of a slab to the list, if it has room for all. */
+static size_t note_objects(const struct kmem_slab *sp, const void **object,
+                           size_t n, size_t room)
+{
+    uint8_t map[CHUNKS / 8];
+
+    if (sp->slab_chunks > CHUNKS || n + sp->slab_refcnt > room ||
+        !kmem_slab_bitmap(sp, map, CHUNKS))
+        return n;
+    for (size_t i = 0; i < sp->slab_chunks; i++)
+        if (map[i / 8] >> (i % 8) & 1)
+            object[n++] = kmem_slab_chunk(sp, i);
+    return n;
+}
+
+/* Those of slabs with at most `limit` objects in use, the fewest first. */
+static size_t find_objects(struct kmem_cache *cp, uint32_t limit,
+                           const void **object, size_t room)
+{
+    struct kmem_slab *null = &cp->cache_null;
+    size_t n = 0;
+
+    mm_lock(&cp->cache_lock);
+    for (uint32_t used = 1; used <= limit; used++)
+        for (struct kmem_slab *sp =
+                 partial_after(cp, kmem_slab_next(null), used);
+             sp != NULL; sp = partial_after(cp, kmem_slab_next(sp), used))
+            n = note_objects(sp, object, n, room);
+    mm_unlock(&cp->cache_lock);
+    return n;
+}
+
+size_t defrag(struct kmem_cache *cp, evict_t *evict, bool any, size_t most,
+              const void **object, size_t room, size_t *used)
+{
+    uint32_t chunks = (uint32_t)cp->cache_slab_chunks;
+    size_t n = find_objects(cp, any ? chunks : chunks / 2, object, room);
+    size_t evicted = 0;
+
+    *used = 0;
+    for (size_t i = 0; i < n && evicted < most; i++) {
+        bool done = evict(object[i]);
+
+        evicted += done;
+        *used += !done;
+    }
+    return evicted;
+}
