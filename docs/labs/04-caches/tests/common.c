@@ -22,6 +22,7 @@ static void *get(size_t pages, void *arg)
     void *base;
 
     look(p);
+    cache.cache_flags |= p->mode;
     if (p->out + pages > p->limit)
         return NULL;
     base = kmem_getpages(pages, PAGE_SLAB, &cache);

@@ -23,6 +23,7 @@ struct lab4_pages {
     size_t locked; /* calls with interrupts disabled: under the cache's lock */
     size_t idle;   /* calls while cache_holds was 0 */
     size_t still;  /* calls without kmem_transfer_begin */
+    uint32_t mode; /* each call sets this flag of the cache */
 };
 
 extern struct lab4_pages lab4_pages;

@@ -3,6 +3,7 @@
  * with small objects of 500 bytes, eight in a slab.
  */
 #include "docs/labs/04-caches/tests/common.h"
+#include "tools/workshop/stress/fail.h"
 
 #define SIZE  500
 #define CHUNK 504
@@ -175,12 +176,20 @@ static bool intact(const void *obj)
     return true;
 }
 
-static void give(struct kmem_cache *cp, struct kmem_slab *sp, size_t i)
+/* Frees an object as kmem_cache_free does, or as it does in mode T. */
+static void give(struct kmem_cache *cp, struct kmem_slab *sp, size_t i,
+                 bool front)
 {
     char *obj = object(sp, i);
 
-    kmem_cache_free(cp, obj);
-    LAB4_UNLOCKED("kmem_cache_free");
+    if (front) {
+        kmem_cache_free(cp, obj);
+        LAB4_UNLOCKED("kmem_cache_free");
+    } else {
+        mm_lock(&cp->cache_lock);
+        KT_TRUE(kmem_give(cp, obj));
+        mm_unlock(&cp->cache_lock);
+    }
     if (sp->slab_head != (void *)(obj + CHUNK - sizeof(void *)))
         KT_FAIL("after buffer %zu was freed, its last word is not the head of "
                 "its slab's freelist",
@@ -202,7 +211,7 @@ LAB_TEST(4, give, LAB_PAGES)
     lab_guard("cache_freelist", &cp->cache_freelist, lab_spin_held);
     lab_guard("slab_head", &slab[1]->slab_head, lab_spin_held);
     for (size_t i = 0; i < PER; i++) {
-        give(cp, slab[1], order[i]);
+        give(cp, slab[1], order[i], i % 2 != 0);
         KT_EQ(slab[1]->slab_refcnt, PER - 1 - i);
         KT_EQ(cp->cache_frees, i + 1);
         if (cp->cache_freelist != slab[1])
@@ -359,6 +368,20 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
     lab4_pages_back(slab, 2);
 }
 
+/* A mode is set while the cache grows. The first allocation in this mode, which
+ * shows that it is one, fails. */
+static void grow_into_mode(struct kmem_cache *cp)
+{
+    lab4_pages.limit++;
+    lab4_pages.mode = KMF_WATCH;
+    kmem_fail_set(KMEM_FAIL_SLAB, 1);
+    if (kmem_cache_alloc(cp, KM_NOSLEEP) != NULL)
+        KT_FAIL("a mode was set while the cache grew, and yet the new slab's "
+                "buffer was taken without it");
+    LAB4_UNLOCKED("an allocation in a mode");
+    kmem_fail_set(KMEM_FAIL_NONE, 0);
+}
+
 LAB_TEST(4, grow_and_take, LAB_PAGES)
 {
     struct kmem_cache *cp = lab4_cache(SIZE, 8);
@@ -385,6 +408,9 @@ LAB_TEST(4, grow_and_take, LAB_PAGES)
     LAB4_UNLOCKED("an allocation that failed");
     KT_EQ(cp->cache_fails, 1);
     KT_EQ(kmem_inuse(cp), 2 * PER);
-    KT_REQUIRE(list_slabs(cp, slab, 3) == 2);
-    lab4_pages_back(slab, 2);
+    lab_unguard();
+    grow_into_mode(cp);
+    KT_EQ(kmem_inuse(cp), 2 * PER);
+    KT_REQUIRE(list_slabs(cp, slab, 3) == 3);
+    lab4_pages_back(slab, 3);
 }

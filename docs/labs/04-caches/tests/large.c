@@ -340,13 +340,15 @@ LAB_TEST(4, hash_want, LAB_PAGES)
     check_step(4096, 0, 64);
 }
 
-/* A table of `pages` pages with the first `n` bufctls in it, two in each bucket
- * that is used. */
+/* A table of `pages` pages, a power of two, with the first `n` bufctls in it,
+ * two in each bucket that is used. The page after it is the test's: its first
+ * word is as another bucket, which the table does not have. */
 static struct kmem_cache *filled(size_t pages, size_t n)
 {
+    static struct kmem_bufctl beyond;
     struct kmem_cache *cp = lab4_cache(SIZE, 8);
     size_t bytes = pages * PAGE_SIZE;
-    void *table = kmem_getpages(pages, PAGE_HASH, cp);
+    void *table = kmem_getpages(pages + 1, PAGE_HASH, cp);
 
     KT_TRUE(table != NULL);
     if (table == NULL)
@@ -354,6 +356,7 @@ static struct kmem_cache *filled(size_t pages, size_t n)
     cp->cache_hash = memset(table, 0, bytes);
     cp->cache_hash_mask = bytes / sizeof(void *) - 1;
     cp->cache_hash_shift = 10;
+    cp->cache_hash[cp->cache_hash_mask + 1] = &beyond;
     cp->cache_slabs = n / PER;
     for (size_t i = 0; i < n; i++) {
         size_t far = (cp->cache_hash_mask + 1) << 10;
@@ -389,11 +392,13 @@ static void check_rescale(size_t pages, size_t n, size_t becomes)
 {
     struct segkmem_stat before, after;
     struct kmem_cache *cp;
+    void *old;
 
     segkmem_stat(&before);
     cp = filled(pages, n);
     if (cp == NULL)
         return;
+    old = cp->cache_hash;
     kmem_hash_rescale(cp);
     if (cp->cache_hash_mask + 1 != becomes)
         KT_FAIL("%zu buffers in %zu buckets: the table has now %zu, want %zu",
@@ -403,6 +408,7 @@ static void check_rescale(size_t pages, size_t n, size_t becomes)
         KT_FAIL("of %zu bufctls %zu are in the new table", n, hashed(cp, n));
     KT_EQ(cp->cache_hash_rescales, 1);
     kmem_freepages(cp->cache_hash, kmem_hash_pages(becomes));
+    kmem_freepages((char *)old + pages * PAGE_SIZE, 1);
     segkmem_stat(&after);
     lab_held("pages of tables", after.stat_use[PAGE_HASH],
              before.stat_use[PAGE_HASH]);
