@@ -89,7 +89,8 @@ $(BUILD)/boot/%.o: OWN_FLAGS := -march=i386 -fno-stack-protector
 WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*) \
                   tools/workshop/* docs/labs/*/services
-WORKSHOP_SRC := $(filter-out mm/others/%,$(wildcard $(WORKSHOP_IN:%=%/*.c)))
+WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
+                  $(wildcard $(WORKSHOP_IN:%=%/*.c)))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
 
 # Of it, what the kernels of `make compare` have.

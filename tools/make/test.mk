@@ -165,6 +165,26 @@ $(REPLAY): $(REPLAY_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
 	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
 -include $(REPLAY_SRC:%.c=$(BUILD)/replay/%.d)
 
+# The kernel that records what clients request of the allocator: the product's
+# objects, and the recorder, which wraps the public functions. The allocator is
+# linked before, so that its calls of itself are not redirected.
+TRACE_SRC  := $(wildcard tools/workshop/trace/*.c)
+TRACE_OBJ  := $(TRACE_SRC:%.c=$(BUILD)/%.o)
+TRACE_HEAP := $(filter $(patsubst %,$(BUILD)/%,mm/kmem_% mm/inspect/kmem_% \
+                mm/debug/%),$(OBJ))
+TRACE_REST := $(filter-out $(TRACE_HEAP) $(BUILD)/kernel/shell/cmd_trace.o,\
+                $(OBJ)) $(TRACE_OBJ)
+TRACE_LIST := kmem_cache_create kmem_cache_create_from kmem_cache_destroy \
+                kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
+                kmem_free kmem_reap buddy_set_pressure
+TRACE_ELF  := $(BUILD)/slate-trace.elf
+$(BUILD)/heap.o: $(TRACE_HEAP)
+	$(call say,LINK,$@)
+	$(Q)$(CC) -nostdlib -r $^ -o $@
+$(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
+    $(TRACE_LIST:%=-Wl$$(comma)--wrap=%)))
+-include $(TRACE_OBJ:%.o=%.d)
+
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 
@@ -241,7 +261,7 @@ EVERY := -m ''
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
             $(OTHERS_DONE:%=$(BUILD)/slate-%.elf) \
-            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd))
+            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd) $(TRACE_ELF))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)

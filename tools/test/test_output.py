@@ -22,6 +22,7 @@ LINES = {
     "paper": ["paper", "paper 3.4"],
     "walk": [f"walk {what} -n 20" for what in
              ("alloc", "free", "slab", "bufctl", "hash")],
+    "trace": ["trace", "trace mark 3"],
     "reap": ["reap -n", "reap box", "reap", "reap -a", "reap -i 15"],
     "kmem": ["kmem list", "kmem free box 20 random", "kmem alloc box 3"],
     "debug": ["debug", "debug +FPZU pipe", "debug", "debug -T pipe"],

@@ -111,6 +111,9 @@ static const struct {
     {"log -n", "usage: log [-S|-j] [-n N] [-c CACHE] [-t TASK] [ADDR]\n"},
     {"walk alloc -n many",
      "usage: walk [-j] alloc|free|slab|bufctl|hash [CACHE] [-n N]\n"},
+    {"trace mark x", "usage: trace mark [N]\n"},
+    {"trace maybe", "usage: trace [on|off]\n       trace mark [N]\n"
+                    "       trace save [NEW-NAME]\n"},
     {"run -b", "usage: run [-p] [-b] PROGRAM [ARG ...]\n"
                "       run -s [-b] SERVER [ARG ...]\n"},
     {"run -s", "usage: run -s [-b] SERVER [ARG ...]\n"},
@@ -375,6 +378,10 @@ static const struct {
     {"test -", "-l"},
     {"test usage.options_t", "usage.options_take_values @CASE"},
     {"test line ", ""},
+    {"trace ", "mark off on save"},
+    {"trace on ", ""},
+    {"trace mark ", ""},
+    {"trace save ", ""},
     {"uptime ", ""},
     {"verify ", "@CACHE"},
     {"verify -", "-j"},

@@ -53,6 +53,7 @@ struct trace_cache {
 };
 
 #define TRACE_CTOR 1 /* cache_flags */
+#define TRACE_DTOR 2
 
 enum trace_op {
     TRACE_END,
