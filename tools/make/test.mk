@@ -178,12 +178,22 @@ TRACE_LIST := kmem_cache_create kmem_cache_create_from kmem_cache_destroy \
                 kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
                 kmem_free kmem_reap buddy_set_pressure
 TRACE_ELF  := $(BUILD)/slate-trace.elf
+TRACE_NAME := $(if $(filter command,$(firstword $(origin NAME))),$(value NAME))
+export TRACE_NAME BUFFER
 $(BUILD)/heap.o: $(TRACE_HEAP)
 	$(call say,LINK,$@)
 	$(Q)$(CC) -nostdlib -r $^ -o $@
 $(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
     $(TRACE_LIST:%=-Wl$$(comma)--wrap=%)))
 -include $(TRACE_OBJ:%.o=%.d)
+
+# Finds the traces in the memory of a machine that has ended.
+PACK_SRC := $(addprefix mm/others/tests/,trace.c pack/main.c)
+PACK     := $(BUILD)/replay/pack
+$(PACK): $(PACK_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
+-include $(BUILD)/replay/mm/others/tests/pack/main.d
 
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
@@ -199,7 +209,8 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 -include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest servetest atatest) $(MMRACES) \
-               $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE) $(REPLAY)
+               $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE) \
+               $(REPLAY) $(PACK)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
 # calls, but not its library: wakes.c defines them.
@@ -295,7 +306,8 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: scale compare replay-trace trace-summary coverage mutants storm powercut
+.PHONY: scale compare trace replay-trace trace-summary coverage mutants storm
+.PHONY: powercut
 .PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
@@ -395,6 +407,12 @@ compare: $(COMPARE_NEEDS) | $(DEPS) ## every allocator in the papers' tables, in
                                   ## build/compare/; ALLOCATOR=yours: yours, too
 	@$(PYTHON) -m tools.measure.compare $(BUILD) $(BUILD)/compare \
 	    $(COMPARED) $(if $(call on,DOC),--doc docs/others.md)
+
+trace: $(TRACE_ELF) $(PACK) $(WORKSHOP_INITRD) ## run CMD="…", record each
+                                  ## request to the allocator:
+                                  ## NAME=trace: in build/trace/trace.ktr
+                                  ## BUFFER=64: MiB for the records
+	@$(PYTHON) -m tools.run.trace $(TRACE_ELF) $(PACK) $(BUILD)/trace
 
 replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
                                   ## waste: TRACE=FILE.ktr, or R1

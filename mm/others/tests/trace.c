@@ -214,6 +214,15 @@ uint32_t trace_put(struct trace_writer *w, const struct trace_event *event)
     return e.event_slot;
 }
 
+void trace_lose(struct trace_writer *w, uint32_t events)
+{
+    struct trace_header *h = &w->writer_state.state_header;
+
+    h->header_lost += events;
+    if (h->header_lost != 0)
+        h->header_flags |= TRACE_LOSSES;
+}
+
 uint8_t *trace_end(struct trace_writer *w, size_t *size)
 {
     struct trace_state *s = &w->writer_state;
@@ -230,6 +239,17 @@ uint8_t *trace_end(struct trace_writer *w, size_t *size)
     free_state(s);
     *size = w->writer_size;
     return w->writer_bytes;
+}
+
+bool trace_store(const char *name, const uint8_t *bytes, size_t size)
+{
+    char whole[4096];
+    FILE *f;
+
+    snprintf(whole, sizeof(whole), "%s.new", name);
+    f = fopen(whole, "wb");
+    return f != NULL && fwrite(bytes, 1, size, f) == size && fclose(f) == 0 &&
+           rename(whole, name) == 0;
 }
 
 /* ---- reading ------------------------------------------------------------ */

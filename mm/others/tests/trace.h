@@ -113,8 +113,14 @@ void trace_begin(struct trace_writer *w, uint32_t flags, uint32_t cpus,
 /* Adds an event. Returns the slot, if it is an allocation or a free. */
 uint32_t trace_put(struct trace_writer *w, const struct trace_event *e);
 
+/* Notes that so many events are missing: a trace without figures. */
+void trace_lose(struct trace_writer *w, uint32_t events);
+
 /* The file, which the caller frees. */
 uint8_t *trace_end(struct trace_writer *w, size_t *size);
+
+/* Writes it: it appears whole, or not at all. False: errno says why. */
+bool trace_store(const char *name, const uint8_t *bytes, size_t size);
 
 /* ---- reading ------------------------------------------------------------ */
 

@@ -365,18 +365,12 @@ static uint8_t *make_r1(size_t *size)
     return trace_end(&w, size);
 }
 
-/* The file appears whole, or not at all. */
 static int write_r1(const char *name)
 {
-    char whole[4096];
     size_t size;
     uint8_t *bytes = make_r1(&size);
-    FILE *f;
 
-    snprintf(whole, sizeof(whole), "%s.new", name);
-    f = fopen(whole, "wb");
-    if (f == NULL || fwrite(bytes, 1, size, f) != size || fclose(f) != 0 ||
-        rename(whole, name) != 0)
+    if (!trace_store(name, bytes, size))
         fail("%s: %s", name, strerror(errno));
     free(bytes);
     return 0;
