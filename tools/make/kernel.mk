@@ -64,9 +64,10 @@ ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(wildcard .lab),)
 $(error ALLOCATOR= is for the product on one processor, without SANITIZE, SMP, \
     CPUS and WORKSHOP, and not for a hand-out)
 endif
-ifneq ($(filter-out kernel run iso run-iso screenshot compare,\
+ifneq ($(filter-out kernel run iso run-iso screenshot compare replay-kernel,\
     $(MAKECMDGOALS)),)
-$(error ALLOCATOR= is for kernel, run, iso, run-iso, screenshot and compare)
+$(error ALLOCATOR= is for kernel, run, iso, run-iso, screenshot, compare and \
+    replay-kernel)
 endif
 endif
 

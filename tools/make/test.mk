@@ -187,6 +187,15 @@ $(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
     $(TRACE_LIST:%=-Wl$$(comma)--wrap=%)))
 -include $(TRACE_OBJ:%.o=%.d)
 
+# The kernels that carry out a trace: the workshop kernel, and those with other
+# allocators and the same command.
+REPLAY_OBJ := $(BUILD)/tools/workshop/bench/cmd_replay.o \
+                $(BUILD)/tools/workshop/help.asm.o
+REPLAY_ELF := $(OTHERS:%=$(BUILD)/slate-replay-%.elf)
+$(foreach a,$(OTHERS),$(eval $(call kernel,slate-replay-$(a),\
+    $$(OTHERS_OBJ) $$(REPLAY_OBJ) $(BUILD)/mm/others/$(a).o,\
+    -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
+
 # Finds the traces in the memory of a machine that has ended.
 PACK_SRC := $(addprefix mm/others/tests/,trace.c pack/main.c)
 PACK     := $(BUILD)/replay/pack
@@ -272,7 +281,8 @@ EVERY := -m ''
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
             $(OTHERS_DONE:%=$(BUILD)/slate-%.elf) \
-            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd) $(TRACE_ELF))
+            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd) $(TRACE_ELF) \
+            $(REPLAY_ELF))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
@@ -306,8 +316,8 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 	@$(VENV) tools/test/times.py $(BUILD)/times
 
 .PHONY: test-host test-kernel test-system failures bugs test-replay fuzz
-.PHONY: scale compare trace replay-trace trace-summary coverage mutants storm
-.PHONY: powercut
+.PHONY: scale compare trace replay-trace replay-kernel trace-summary coverage
+.PHONY: mutants storm powercut
 .PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
 
@@ -417,6 +427,13 @@ trace: $(TRACE_ELF) $(PACK) $(WORKSHOP_INITRD) ## run CMD="…", record each
 replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
                                   ## waste: TRACE=FILE.ktr, or R1
 	@$< $(TRACE)
+
+REPLAYS := $(if $(ALLOCATOR),$(BUILD)/slate-replay-$(ALLOCATOR).elf,\
+             $(WORKSHOP_ELF))
+replay-kernel: $(REPLAYS) $(REPLAY) $(WORKSHOP_INITRD) ## a trace in the kernel,
+                                  ## instructions of its allocations and frees:
+                                  ## ALLOCATOR=slob, TRACE=FILE.ktr, or R1
+	@$(PYTHON) -m tools.measure.kernel_replay $(REPLAYS) $(REPLAY) $(TRACE)
 
 trace-summary: $(REPLAY) | $(DEPS) ## its sizes, lifetimes and live bytes; drawn
                                   ## in build/trace/

@@ -376,8 +376,8 @@ static int write_r1(const char *name)
     return 0;
 }
 
-/* A line for each cache, and for each event: what, microseconds, operand, slot
- * of an allocation. */
+/* A line for each cache: number, size, name, alignment, flags; and for each
+ * event: what, microseconds, operand, slot of an allocation. */
 static int list_events(struct trace *t)
 {
     static const char *const name[TRACE_OPS] = {
@@ -387,7 +387,8 @@ static int list_events(struct trace *t)
     struct trace_event e;
 
     for (uint32_t i = 1; i <= t->trace_header.header_caches; i++)
-        printf("cache %u %u %s\n", i, c[i].cache_size, c[i].cache_name);
+        printf("cache %u %u %s %u %u\n", i, c[i].cache_size, c[i].cache_name,
+               c[i].cache_align, c[i].cache_flags);
     printf("units %u\n", t->trace_header.header_units);
     while (trace_next(t, &e))
         printf("%s %llu %u %u\n", name[e.event_op],
