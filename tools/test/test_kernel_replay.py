@@ -200,7 +200,8 @@ WHOLE = kernel_replay.image(["cache 1 100 c 0 0", "alloc 0 10 0",
      "event 2: no memory, and the trace had some"),
     (kernel_replay.image([f"alloc 0 8 {1 << 20}"]),
      f"no memory for {(1 << 20) + 1} blocks"),
-])
+], ids=["truncated", "longer", "header", "magic", "cache", "live", "free",
+        "slot", "memory", "tables"])
 def test_a_damaged_module(module, error):
     assert refused(module) == f"replay: {error}"
 
