@@ -187,15 +187,6 @@ $(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
     $(TRACE_LIST:%=-Wl$$(comma)--wrap=%)))
 -include $(TRACE_OBJ:%.o=%.d)
 
-# The kernels that carry out a trace: the workshop kernel, and those with other
-# allocators and the same command.
-REPLAY_OBJ := $(BUILD)/tools/workshop/bench/cmd_replay.o \
-                $(BUILD)/tools/workshop/help.asm.o
-REPLAY_ELF := $(OTHERS:%=$(BUILD)/slate-replay-%.elf)
-$(foreach a,$(OTHERS),$(eval $(call kernel,slate-replay-$(a),\
-    $$(OTHERS_OBJ) $$(REPLAY_OBJ) $(BUILD)/mm/others/$(a).o,\
-    -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
-
 # Finds the traces in the memory of a machine that has ended.
 PACK_SRC := $(addprefix mm/others/tests/,trace.c pack/main.c)
 PACK     := $(BUILD)/replay/pack
@@ -281,8 +272,7 @@ EVERY := -m ''
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
             $(OTHERS_DONE:%=$(BUILD)/slate-%.elf) \
-            $(patsubst %,$(BUILD)/compare/%.elf,slab bsd) $(TRACE_ELF) \
-            $(REPLAY_ELF))
+            $(COMPARE_ELF) $(TRACE_ELF))
 
 .PHONY: test test-kernels test-samples test-all test-times tested
 tested: $(TESTED)
@@ -428,12 +418,12 @@ replay-trace: $(REPLAY)           ## a trace on every allocator, held memory and
                                   ## waste: TRACE=FILE.ktr, or R1
 	@$< $(TRACE)
 
-REPLAYS := $(if $(ALLOCATOR),$(BUILD)/slate-replay-$(ALLOCATOR).elf,\
-             $(WORKSHOP_ELF))
+REPLAYS := $(BUILD)/compare/$(or $(ALLOCATOR),slab).elf
 replay-kernel: $(REPLAYS) $(REPLAY) $(WORKSHOP_INITRD) ## a trace in the kernel,
                                   ## instructions of its allocations and frees:
                                   ## ALLOCATOR=slob, TRACE=FILE.ktr, or R1
-	@$(PYTHON) -m tools.measure.kernel_replay $(REPLAYS) $(REPLAY) $(TRACE)
+	@$(PYTHON) -m tools.measure.kernel_replay $(REPLAYS) \
+	    $(WORKSHOP_INITRD) $(REPLAY) $(TRACE)
 
 trace-summary: $(REPLAY) | $(DEPS) ## its sizes, lifetimes and live bytes; drawn
                                   ## in build/trace/

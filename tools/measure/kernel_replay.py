@@ -1,7 +1,7 @@
 """Carries out a trace in a kernel, and prints what its allocations and frees
 take, in instructions: `make replay-kernel`.
 
-    python3 -m tools.measure.kernel_replay KERNEL REPLAY [FILE.ktr]
+    python3 -m tools.measure.kernel_replay KERNEL INITRD REPLAY [FILE.ktr]
 
 The program REPLAY (mm/others/tests/replay/main.c) reads and checks the trace,
 without a file the reference trace R1. The kernel gets it as a boot module,
@@ -44,31 +44,37 @@ def image(lines):
                                  len(events)), *caches, *events])
 
 
-def run(kernel, module, commands="replay"):
+def run(kernel, initrd, module, commands="replay"):
     """The qemu.Result of a kernel with that module."""
     with tempfile.NamedTemporaryFile(prefix="slate-") as file:
         file.write(module)
         file.flush()
-        initrd = Path(qemu.initrd_of(kernel)).resolve()
         return qemu.run(
             kernel, f"{commands}; poweroff", budget=BUDGET, initrd="",
             memory=MEMORY + (len(module) >> 20),
-            extra=["-initrd", f"{qemu.option(initrd)},{file.name}"])
+            extra=["-initrd", f"{qemu.option(Path(initrd).resolve())},"
+                              f"{file.name}"])
+
+
+def listed(replay, trace=None):
+    """The lines of a trace, or of R1; None after an error line."""
+    done = subprocess.run([replay, "-l", *filter(None, [trace])],
+                          stdout=subprocess.PIPE, encoding="utf-8", check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else None
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("kernel", type=Path)
+    parser.add_argument("initrd", type=Path)
     parser.add_argument("replay", type=Path)
     parser.add_argument("trace", type=Path, nargs="?")
     args = parser.parse_args()
-    listed = subprocess.run(
-        [args.replay, "-l", *filter(None, [args.trace])],
-        stdout=subprocess.PIPE, encoding="utf-8", check=False)
-    if listed.returncode != 0:     # it has said why
+    lines = listed(args.replay, args.trace)
+    if lines is None:
         return 1
-    result = run(args.kernel, image(listed.stdout.splitlines()))
+    result = run(args.kernel, args.initrd, image(lines))
     if result.problem:
         print(result.explain(), file=sys.stderr)
         return 1

@@ -8,19 +8,22 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, long, product
+from conftest import BUILD, ROOT, product
 from tools.measure import kernel_replay
 from tools.run import qemu, watchdog
 
 pytestmark = pytest.mark.plain
 
 ALLOCATORS = ("bsd", "slob", "sunos", "svr4")
-SLAB = "slate-workshop.elf"
+INITRD = BUILD / "initrd-workshop.tar"
 
 
 def kernel_of(allocator):
-    return product(SLAB if allocator == "slab" else
-                   f"slate-replay-{allocator}.elf", "tested")
+    return product(f"compare/{allocator}.elf", "tested")
+
+
+def carry_out(allocator, module, commands="replay"):
+    return kernel_replay.run(kernel_of(allocator), INITRD, module, commands)
 
 
 def mixed(events=3000, seed=1):
@@ -63,8 +66,7 @@ def pairs(what, rounds=1000):
 
 def cost(allocator, lines):
     """What an allocation takes, and a free, if nearly each takes the same."""
-    found = counts(kernel_replay.run(kernel_of(allocator),
-                                     kernel_replay.image(lines)))
+    found = counts(carry_out(allocator, kernel_replay.image(lines)))
     for op in "alloc", "free":
         e = found["warm", op]
         assert abs(e["total"] / e["count"] - e["p99"]) < 2
@@ -77,8 +79,8 @@ def cost(allocator, lines):
 def test_each_event_is_counted_and_nothing_is_left(allocator):
     lines = mixed()
     module = kernel_replay.image(lines)
-    result = kernel_replay.run(kernel_of(allocator), module,
-                               "kmastat -z -j; replay; kmastat -z -j; verify")
+    result = carry_out(allocator, module,
+                       "kmastat -z -j; replay; kmastat -z -j; verify")
     found = counts(result)
     for when in "cold", "warm":
         assert found[when, "alloc"]["count"] == \
@@ -95,14 +97,15 @@ def test_each_event_is_counted_and_nothing_is_left(allocator):
                for part in (inuse[:half], inuse[half:])]
     assert clients[0] == clients[1]
     assert "replay" not in {name for name, _ in inuse}
-    again = kernel_replay.run(kernel_of(allocator), module,
-                              "kmastat -z -j; replay; kmastat -z -j; verify")
+    again = carry_out(allocator, module,
+                      "kmastat -z -j; replay; kmastat -z -j; verify")
     assert again.named["replay"] == result.named["replay"]
 
 
 def test_a_pair_costs_what_bench_says():
     """But for a store and a load of the pointer between the two."""
-    run = qemu.run(product(SLAB, "tested"), "bench kmem; poweroff")
+    run = qemu.run(product("slate-workshop.elf", "tested"),
+                   "bench kmem; poweroff")
     bench = {e["key"]: e["value"] for e in run.named["bench"]}
     for size in 64, 1024:
         both = sum(cost("slab", pairs(f"alloc 0 {size}")))
@@ -125,7 +128,7 @@ def test_sizes_have_rows():
     lines = ["cache 1 100 c 0 0"]
     for slot, size in enumerate((1, 16, 17, 4096, 4097, 8192, 8193, 100_000)):
         lines.append(f"alloc 0 {size} {slot}")
-    result = kernel_replay.run(kernel_of("slab"), kernel_replay.image(
+    result = carry_out("slab", kernel_replay.image(
         [*lines, "cache_alloc 0 1 8"]))
     assert result.problem is None, result.explain()
     rows = re.findall(r"(?m)^(to|>) (\d+) +(\d+) +\d+ +\d+\r?$", result.text)
@@ -134,41 +137,16 @@ def test_sizes_have_rows():
                     (">", "8192", "2")]
 
 
-@long
-def test_the_table_of_the_book():
-    """R1: its order, and its means, which other compilers change a little."""
-    listed = watchdog.run([str(BUILD / "replay" / "replay"), "-l"],
-                          encoding="utf-8", capture_output=True)
-    module = kernel_replay.image(listed.stdout.splitlines())
-    page = (ROOT / "docs/others.md").read_text(encoding="utf-8")
-    means = {}
-    for allocator in ("slab", *ALLOCATORS):
-        row, = re.findall(rf"(?m)^\| `?{allocator}`? \| ([\d,]+ \| .*) \|$",
-                          page)
-        cells = [int(c.replace(",", "")) for c in row.split(" | ")[:6]]
-        found = counts(kernel_replay.run(kernel_of(allocator), module))
-        for op, shown in (("alloc", cells[0]), ("free", cells[3])):
-            e = found["warm", op]
-            means[allocator, op] = e["total"] / e["count"]
-            assert abs(means[allocator, op] - shown) <= shown / 20 + 1, \
-                (allocator, op, e, shown)
-    pair = {a: means[a, "alloc"] + means[a, "free"]
-            for a in ("slab", *ALLOCATORS)}
-    assert pair["slab"] < min(pair["bsd"], pair["svr4"])
-    assert max(pair["bsd"], pair["svr4"]) < pair["sunos"]
-
-
 # ---- what is refused --------------------------------------------------------
 
 def test_without_a_trace():
-    run = qemu.run(product(SLAB, "tested"), "replay; poweroff")
+    run = qemu.run(product("slate-workshop.elf", "tested"), "replay; poweroff")
     assert ("replay: no trace is loaded; `make replay-kernel` does"
             in run.text), run.explain()
 
 
 def refused(module):
-    result = kernel_replay.run(kernel_of("slab"), module,
-                               "replay; kmastat -z replay; verify")
+    result = carry_out("slab", module, "replay; kmastat -z replay; verify")
     assert result.problem is None, result.explain()
     assert "every invariant holds" in result.text, result.explain()
     assert not re.search(r"(?m)^replay_\d", result.text)
@@ -207,23 +185,13 @@ def test_a_damaged_module(module, error):
 
 
 def test_a_cache_that_cannot_be():
-    result = kernel_replay.run(kernel_of("slab"), kernel_replay.image(
+    result = carry_out("slab", kernel_replay.image(
         ["cache 1 100 c 3 0", "cache_alloc 0 1 0"]), "replay; verify")
     assert "kmem_cache_create: replay_1: " in result.text, result.explain()
     assert "every invariant holds" in result.text
 
 
 # ---- make replay-kernel -----------------------------------------------------
-
-def test_the_other_kernels_have_the_command_and_nothing_more():
-    def objects(name):
-        text = product(f"{name}.map", "tested").read_text(encoding="utf-8")
-        return {o for o in re.findall(r"^LOAD \S*?build/(\S+)\.o$", text, re.M)
-                if not o.startswith("symbols/")}
-    for name in ALLOCATORS:
-        assert objects(f"slate-replay-{name}") ^ objects(f"slate-{name}") == {
-            "tools/workshop/bench/cmd_replay", "tools/workshop/help.asm"}
-
 
 def test_make_says_what_it_cannot(tmp_path):
     path = tmp_path / "x.ktr"
@@ -242,5 +210,6 @@ def test_make_takes_the_allocator():
          "ALLOCATOR=svr4"], cwd=ROOT, encoding="utf-8", check=False,
         capture_output=True)
     assert done.returncode == 0, done.stderr
-    assert re.search(r"tools\.measure\.kernel_replay \S*/slate-replay-svr4"
-                     r"\.elf \S*/replay/replay *$", done.stdout)
+    assert re.search(r"tools\.measure\.kernel_replay \S*/compare/svr4\.elf +\S*"
+                     r"initrd-workshop\.tar \S*/replay/replay *$",
+                     done.stdout.replace("\\\n", ""))
