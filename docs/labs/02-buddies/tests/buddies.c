@@ -155,6 +155,7 @@ static void join_halves(unsigned k, size_t back, size_t other)
     ZONE_EXPECT_NONE(k);
     ZONE_EXPECT(k + 1, BASE);
     zone_expect_blocks(k + 1 < BUDDY_MAX_ORDER ? 2 : 1);
+    KT_EQ(buddy_zone.zone_merges, 1);
     if (ktest_failures() != 0)
         KT_FAIL("that was frame %zu, order %u, freed beside frame %zu, which "
                 "was free",
@@ -329,6 +330,15 @@ LAB_TEST_PANICS(2, free_twice, LAB_EARLY, "is already free")
     expect_refused(somewhere() + 5, 0);
 }
 
+/* Joined with its buddy meanwhile: the block that is free is twice as large. */
+LAB_TEST_PANICS(2, free_joined, LAB_EARLY, "is already free")
+{
+    if (!zone_make())
+        return;
+    zone_free(somewhere(), 4);
+    expect_refused(somewhere(), 3);
+}
+
 LAB_TEST_PANICS(2, free_other_order, LAB_EARLY, "is allocated at another order")
 {
     if (!zone_make())
@@ -352,6 +362,14 @@ LAB_TEST_PANICS(2, free_foreign, LAB_EARLY, "belongs to segkmem")
         return;
     zone_allocated(somewhere() + 8, 0);
     page_array[somewhere() + 8].page_state = PAGE_SLAB;
+    expect_refused(somewhere() + 8, 0);
+}
+
+LAB_TEST_PANICS(2, free_reserved, LAB_EARLY, "is not allocated")
+{
+    if (!zone_make())
+        return;
+    page_array[somewhere() + 8].page_state = PAGE_RESERVED;
     expect_refused(somewhere() + 8, 0);
 }
 
@@ -405,6 +423,14 @@ LAB_TEST(2, start_holes, LAB_EARLY)
     ZONE_EXPECT(10, 0);
     ZONE_EXPECT(9, 1536);
     KT_EQ(buddy_free_pages(), 1100 + 399 + 536);
+    if (!nothing_usable())
+        return;
+    usable(1, 9);
+    buddy_init();
+    zone_verify();
+    ZONE_EXPECT(0, 1, 8);
+    ZONE_EXPECT(1, 2);
+    ZONE_EXPECT(2, 4);
 }
 
 /* ---- 2.6: measuring ----------------------------------------------------- */
