@@ -6,6 +6,7 @@
 #include "docs/labs/09-processors/services/shared.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/symbol.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define SECONDS    10
 #define SAME(a, b) KT_EQ(KT_PTR(a), KT_PTR(b))
@@ -59,7 +60,25 @@ LAB_TEST(9, stack, LAB_UP)
     expect_none("push");
 }
 
+static uint64_t tables_made(void)
+{
+    struct kmem_cache_stat st;
+
+    kmem_cache_stat(squares_cache, &st);
+    return st.stat_allocs;
+}
+
 LAB_TEST(9, squares, LAB_UP)
 {
+    const struct squares *s;
+
+    squares_cache = kmem_cache_create("squares", sizeof(*s), 0, NULL, NULL);
+    KT_REQUIRE(squares_cache != NULL);
+    s = squares_get();
+    KT_TRUE(s != NULL);
+    SAME(squares_get(), s);
+    KT_EQ(tables_made(), 1);
+    squares_drop();
+    KT_EQ(kmem_cache_destroy(squares_cache), 0);
     expect_none("squares");
 }
