@@ -72,7 +72,7 @@ void chip_server(void)
 {
     int port = port_create();
 
-    if (port < 0 || chip_open(port) < 0)
+    if (port < 0 || chip_open(port) != 0)
         err(1, "chip");
     if (name_register(PART, port) < 0)
         err(1, PART);
