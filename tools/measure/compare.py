@@ -350,8 +350,9 @@ def cost_table(found):
     return Table("An allocation and a free, instructions (paper, 5.1)",
                  "Means of R1 in the kernel, the second time it is carried "
                  "out. RATIO: to slab; PAPER: the same of its microseconds. "
-                 "Then of allocations and of frees: the mean, what 99 of 100 do not "
-                 "exceed, the most. kmem_alloc: 64 bytes again and again.",
+                 "Then of allocations and of frees: the mean, what 99 of 100 "
+                 "do not exceed, the most. kmem_alloc: 64 bytes again and "
+                 "again.",
                  "ALLOCATOR:-18 PAIR:7 RATIO:6 PAPER:6 ALLOC:7 99%:7 MOST:8 "
                  "FREE:7 99%:7 MOST:7", rows)
 

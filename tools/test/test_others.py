@@ -15,7 +15,7 @@ from tools.test import mutants
 
 pytestmark = pytest.mark.plain
 
-ALLOCATORS = ("bsd", "linux_slub", "slob", "sunos", "svr4")
+ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slob", "sunos", "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
 NOTHING_TO_RETURN = ("bsd", "slob", "sunos")  # when asked: or at once, or never
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
@@ -170,7 +170,8 @@ def test_make_runs_that_kernel():
 
 @pytest.mark.parametrize("arguments, error", [
     (["run", "ALLOCATOR=slop"], "'slop' is none of the other allocators, which "
-                                "are bsd linux_slub slob sunos svr4"),
+                                "are bsd linux_slab linux_slub slob sunos "
+                                "svr4"),
     (["run", "ALLOCATOR=slob sunos"], "is none of the other allocators"),
     (["run", "ALLOCATOR=slob", "WORKSHOP=1"], "is for the product"),
     (["run", "ALLOCATOR=slob", "CPUS=4"], "is for the product"),
@@ -284,6 +285,37 @@ MISTAKES = [
      "        if (!is_global(top, pool + i))\n            return false;",
      "        if (i == pool_first(top) && !is_global(top, pool + i))\n"
      "            return false;", "svr4.pressure_returns_idle_pools"),
+    ("a queue gives its newest objects", "linux_slab",
+     "    memmove(q->queue_entry, q->queue_entry + n,\n"
+     "            q->queue_avail * sizeof(*q->queue_entry));", "",
+     "linux_slab.E3_queues_of_one_processor"),
+    ("free slabs have no limit", "linux_slab",
+     "    while (k->cache_free_objects > k->cache_free_limit &&",
+     "    while (k->cache_free_objects > 2 * k->cache_free_limit &&",
+     "linux_slab.E3_queues_of_one_processor"),
+    ("a queue that is used is reaped", "linux_slab",
+     "    if (q->queue_touched) {", "    if (false) {",
+     "linux_slab.a_touched_queue_stays"),
+    ("an empty queue is not touched", "linux_slab",
+     "    if (q->queue_avail == 0) /* it stays touched */\n        return;\n",
+     "", "linux_slab.an_empty_queue_stays_touched"),
+    ("free slabs come first", "linux_slab",
+     "        bool partial = !list_empty(&k->cache_partial);",
+     "        bool partial = list_empty(&k->cache_free);",
+     "linux_slab.partial_slabs_come_first"),
+    ("the first colour is none", "linux_slab",
+     "    if (++k->cache_colour_next >= k->cache_colours)",
+     "    if (k->cache_colour_next++ >= k->cache_colours)",
+     "linux_slab.E2_colours"),
+    ("an index stays in an allocated object", "linux_slab",
+     "        s->slab_index = NULL; /* it was in this object */", "        ;",
+     "linux_slab.an_index_in_an_object"),
+    ("the shared queue is passed over", "linux_slab",
+     "    if (room != 0) {", "    if (false) {",
+     "linux_slab.E5_the_shared_queue"),
+    ("the reaper takes free slabs that were needed", "linux_slab",
+     "    if (!k->cache_free_touched)", "    if (true)",
+     "linux_slab.E4_only_time_passes"),
     ("a shrink does not sort", "linux_slub",
      "&sorted[MIN(free, SHRINK_SORTED + 1u)]", "&sorted[free == 0]",
      "linux_slub.a_shrink_sorts_the_list"),

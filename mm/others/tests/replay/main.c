@@ -12,6 +12,7 @@
  * on one allocator only, which is the way to yours (mm/others/yours.c). A run
  * prints the same each time.
  */
+#include "mm/others/linux_slab.h"
 #include "mm/others/linux_slub.h"
 #include "mm/others/slob.h"
 #include "mm/others/sunos.h"
@@ -95,6 +96,14 @@ static void count_sunos(void)
     add_count("depth", st.stat_depth);
 }
 
+static void count_linux_slab(void)
+{
+    add_count("alloc_hit", lslab_stat.stat_alloc_hit);
+    add_count("alloc_miss", lslab_stat.stat_alloc_miss);
+    add_count("free_hit", lslab_stat.stat_free_hit);
+    add_count("free_miss", lslab_stat.stat_free_miss);
+}
+
 static void count_linux_slub(void)
 {
     add_count("alloc_fast", slub_stat.stat_alloc_fast);
@@ -145,6 +154,9 @@ static const struct row {
     {"svr4, eager", &svr4_allocator, eager, false, count_svr4},
     {"slob, header 8", &slob_allocator, NULL, false, count_slob},
     {"slob, header 4", &slob_allocator, small_header, false, count_slob},
+    {"linux_slab", &linux_slab_allocator, NULL, false, count_linux_slab},
+    {"linux_slab, 4 processors", &linux_slab_allocator, four_processors, false,
+     count_linux_slab},
     {"linux_slub", &linux_slub_allocator, NULL, false, count_linux_slub},
     {"linux_slub, shrunk at marks", &linux_slub_allocator, NULL, true,
      count_linux_slub},

@@ -1,0 +1,77 @@
+/*
+ * SLAB's parameter, its counts, and its structures for tests.
+ */
+#pragma once
+
+#include "mm/others/others.h"
+
+#define LSLAB_UNTYPED 11              /* caches of alloc(): 32 bytes to */
+#define LSLAB_MAX     (2 * PAGE_SIZE) /* this; larger requests: whole pages */
+#define LSLAB_LINE    64              /* bytes of a line of memory */
+
+/* The order up to which a slab grows so that less of it is lost: 0; in Linux 1
+ * on a machine of more than 32 MiB. */
+extern unsigned lslab_max_order;
+
+/* Where the index of a slab is, a byte for each object. */
+enum lslab_index {
+    LSLAB_IN_OBJECT, /* in a free object */
+    LSLAB_OFF_SLAB,  /* an object of alloc() */
+    LSLAB_ON_SLAB    /* at its end */
+};
+
+/* The descriptor of a slab's first page. */
+struct lslab_slab {
+    struct list slab_link;          /* partial, full or free */
+    struct lslab_cache *slab_cache; /* NULL: no slab begins here */
+    uint8_t *slab_index;            /* from slab_active on: free objects */
+    char *slab_first;               /* object */
+    uint32_t slab_active; /* objects allocated, or in queues; or the bytes
+                             requested, of whole pages */
+};
+
+/* Free objects as pointers: of a processor, or shared. */
+struct lslab_queue {
+    unsigned queue_avail;
+    unsigned queue_limit; /* 0: there is no such queue */
+    bool queue_touched;   /* since the last reap */
+    void **queue_entry;
+};
+
+struct lslab_cache {
+    struct list cache_link;
+    void (*cache_ctor)(void *obj, size_t size);
+    void (*cache_dtor)(void *obj, size_t size);
+    size_t cache_size;   /* bytes from one object to the next */
+    size_t cache_object; /* as requested */
+    unsigned cache_num;  /* objects in a slab */
+    unsigned cache_order;
+    enum lslab_index cache_index;
+    unsigned cache_colours;
+    size_t cache_colour_off;    /* bytes from one colour to the next */
+    unsigned cache_colour_next; /* of the last slab */
+    unsigned cache_batch;       /* objects that move at a time */
+    /* what is the node's */
+    struct list cache_partial;
+    struct list cache_full;
+    struct list cache_free;
+    size_t cache_slabs;
+    size_t cache_free_objects; /* in slabs */
+    size_t cache_free_limit;   /* above it free slabs are returned */
+    bool cache_free_touched;
+    struct lslab_queue cache_shared;
+    struct lslab_queue cache_cpu[OTHER_CPUS];
+};
+
+/* Oldest first; those of alloc() are first. */
+extern struct list lslab_caches;
+
+extern struct lslab_stat {
+    uint64_t stat_alloc_hit; /* from the processor's queue */
+    uint64_t stat_alloc_miss;
+    uint64_t stat_free_hit;
+    uint64_t stat_free_miss; /* the queue was full: flushes */
+    uint64_t stat_grown;     /* slabs */
+    uint64_t stat_returned;
+    uint64_t stat_scanned; /* caches, by the reaper */
+} lslab_stat;
