@@ -189,7 +189,9 @@ def test_make_compare():
     not_so = [e["text"] for e in found["expectations"] if not e["holds"]]
     assert not_so == ["4.4BSD costs less than kmem_alloc on slabs",
                       "in the end slabs waste least, then SunOS, and 4.4BSD "
-                      "and SVr4 most"]
+                      "and SVr4 most",
+                      "SLUB costs less than SLAB",
+                      "after boot SLOB holds least, then SLUB, then SLAB"]
 
 
 @long
