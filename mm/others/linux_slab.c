@@ -280,10 +280,10 @@ static void lslab_discard(struct lslab_cache *k, struct lslab_slab *s)
     MM_ASSERT(mm_lock_held(&heap.heap_lock) && s->slab_active == 0);
     list_remove(&s->slab_link);
     list_insert_before(&back, &s->slab_link);
-    lslab_stat.stat_returned++;
+    OTHER_ADD(lslab_stat.stat_returned, 1);
     k->cache_slabs--;
     k->cache_free_objects -= k->cache_num;
-    free_bytes -= lslab_room(k);
+    OTHER_SUB(free_bytes, lslab_room(k));
     heap.heap_stat.stat_metadata -= lslab_index_bytes(k);
     other_count_pages(&heap, -(ptrdiff_t)(lslab_bytes(k) >> PAGE_SHIFT));
 }
@@ -416,9 +416,9 @@ static void queue_grow(struct lslab_cache *k, struct lslab_queue *q,
                        struct lslab_slab *s, unsigned n)
 {
     other_count_lock(&heap);
-    lslab_stat.stat_grown++;
+    OTHER_ADD(lslab_stat.stat_grown, 1);
     k->cache_slabs++;
-    free_bytes += lslab_room(k);
+    OTHER_ADD(free_bytes, lslab_room(k));
     heap.heap_stat.stat_metadata += lslab_index_bytes(k);
     other_count_pages(&heap, (ptrdiff_t)(lslab_bytes(k) >> PAGE_SHIFT));
     if (q->queue_avail == 0)
@@ -445,8 +445,8 @@ static void *queue_get(struct lslab_cache *k)
     unsigned n = q->queue_touched ? k->cache_batch
                                   : MIN(k->cache_batch, (unsigned)LSLAB_COLD);
 
-    lslab_stat.stat_alloc_hit += q->queue_avail != 0;
-    lslab_stat.stat_alloc_miss += q->queue_avail == 0;
+    OTHER_ADD(lslab_stat.stat_alloc_hit, q->queue_avail != 0);
+    OTHER_ADD(lslab_stat.stat_alloc_miss, q->queue_avail == 0);
     if (q->queue_avail == 0)
         queue_refill(k, q, n);
     if (q->queue_avail == 0) {
@@ -462,7 +462,7 @@ static void *queue_get(struct lslab_cache *k)
     if (q->queue_avail == 0)
         return NULL;
     q->queue_touched = true;
-    free_bytes -= k->cache_size;
+    OTHER_SUB(free_bytes, k->cache_size);
     return q->queue_entry[--q->queue_avail];
 }
 
@@ -490,12 +490,12 @@ static void queue_put(struct lslab_cache *k, void *obj)
     struct lslab_queue *q = &k->cache_cpu[other_cpu];
     bool full = q->queue_avail == q->queue_limit;
 
-    lslab_stat.stat_free_hit += !full;
-    lslab_stat.stat_free_miss += full;
+    OTHER_ADD(lslab_stat.stat_free_hit, !full);
+    OTHER_ADD(lslab_stat.stat_free_miss, full);
     if (full)
         queue_flush(k, q);
     q->queue_entry[q->queue_avail++] = obj;
-    free_bytes += k->cache_size;
+    OTHER_ADD(free_bytes, k->cache_size);
 }
 
 /* ---- time and pressure -------------------------------------------------- */
@@ -539,7 +539,7 @@ static void lslab_tick(uint64_t now_ms)
     list_for_each (l, &lslab_caches) {
         struct lslab_cache *k = list_entry(l, struct lslab_cache, cache_link);
 
-        lslab_stat.stat_scanned++;
+        OTHER_ADD(lslab_stat.stat_scanned, 1);
         for (unsigned i = 0; i < other_cpus; i++)
             queue_reap(k, &k->cache_cpu[i]);
         if (node)
@@ -575,10 +575,16 @@ static void lslab_pressure(void)
 
 /* ---- caches ------------------------------------------------------------- */
 
+/* The room of a queue: whole lines, so that processors share none. */
+static size_t queue_entries(const struct lslab_queue *q)
+{
+    return ROUND_UP(q->queue_limit, OTHER_LINE / sizeof(void *));
+}
+
 static size_t record_size(const struct lslab_cache *k)
 {
-    return sizeof(*k) + (other_cpus * k->cache_cpu[0].queue_limit +
-                         k->cache_shared.queue_limit) *
+    return sizeof(*k) + (other_cpus * queue_entries(&k->cache_cpu[0]) +
+                         queue_entries(&k->cache_shared)) *
                             sizeof(void *);
 }
 
@@ -594,7 +600,7 @@ static struct lslab_cache *lslab_make(const struct lslab_cache *shape)
     entry = (void **)(k + 1);
     for (unsigned i = 0; i < other_cpus; i++) {
         k->cache_cpu[i].queue_entry = entry;
-        entry += k->cache_cpu[i].queue_limit;
+        entry += queue_entries(&k->cache_cpu[i]);
     }
     k->cache_shared.queue_entry = entry;
     list_init(&k->cache_partial);

@@ -36,7 +36,7 @@ struct lslab_queue {
     unsigned queue_limit; /* 0: there is no such queue */
     bool queue_touched;   /* since the last reap */
     void **queue_entry;
-};
+} __attribute__((aligned(OTHER_LINE)));
 
 struct lslab_cache {
     struct list cache_link;

@@ -259,9 +259,9 @@ static struct slub_slab *slub_new(struct slub_cache *k)
 static void slub_discard(struct slub_slab *s)
 {
     MM_ASSERT(mm_lock_held(&heap.heap_lock) && s->slub_inuse == 0);
-    slub_stat.stat_returned++;
+    OTHER_ADD(slub_stat.stat_returned, 1);
     s->slub_cache->cache_slabs--;
-    free_bytes -= slub_bytes(s);
+    OTHER_SUB(free_bytes, slub_bytes(s));
     other_count_pages(&heap, -(ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
     list_insert_before(&back, &s->slub_link);
 }
@@ -306,14 +306,14 @@ static void node_add(struct slub_cache *k, struct slub_slab *s, bool tail)
     else
         list_insert_after(&k->cache_partial, &s->slub_link);
     k->cache_partials++;
-    slub_stat.stat_add++;
+    OTHER_ADD(slub_stat.stat_add, 1);
 }
 
 static void node_remove(struct slub_cache *k, struct slub_slab *s)
 {
     list_remove(&s->slub_link);
     k->cache_partials--;
-    slub_stat.stat_remove++;
+    OTHER_ADD(slub_stat.stat_remove, 1);
 }
 
 /* ---- what a processor has ----------------------------------------------- */
@@ -368,19 +368,19 @@ static void cpu_deactivate(struct slub_cache *k, struct slub_cpu *cpu)
     s->slub_free = cpu->cpu_free;
     cpu->cpu_slab = NULL;
     cpu->cpu_free = 0;
-    slub_stat.stat_deactivate_remote += remote;
+    OTHER_ADD(slub_stat.stat_deactivate_remote, remote);
     if (s->slub_free == 0) {
-        slub_stat.stat_deactivate_full++;
+        OTHER_ADD(slub_stat.stat_deactivate_full, 1);
         s->slub_frozen = 0;
         return;
     }
     other_count_lock(&heap);
     if (s->slub_inuse == 0)
-        slub_stat.stat_deactivate_empty++;
+        OTHER_ADD(slub_stat.stat_deactivate_empty, 1);
     else if (remote)
-        slub_stat.stat_deactivate_tail++;
+        OTHER_ADD(slub_stat.stat_deactivate_tail, 1);
     else
-        slub_stat.stat_deactivate_head++;
+        OTHER_ADD(slub_stat.stat_deactivate_head, 1);
     node_add(k, s, remote);
 }
 
@@ -395,7 +395,7 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
     if (k->cache_partials == 0)
         return false;
     other_count_lock(&heap);
-    slub_stat.stat_from_partial++;
+    OTHER_ADD(slub_stat.stat_from_partial, 1);
     while (k->cache_partials != 0 && added <= k->cache_cpu_most / 2) {
         struct slub_slab *s =
             list_entry(k->cache_partial.next, struct slub_slab, slub_link);
@@ -407,7 +407,7 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
             cpu_take(cpu);
         } else {
             cpu_add(cpu, s);
-            slub_stat.stat_cpu_node++;
+            OTHER_ADD(slub_stat.stat_cpu_node, 1);
             added++;
         }
     }
@@ -422,18 +422,18 @@ static bool cpu_refill(struct slub_cache *k, struct slub_cpu *cpu)
         struct slub_slab *s = cpu->cpu_slab;
 
         if (s != NULL && s->slub_free != 0) {
-            slub_stat.stat_refill++;
+            OTHER_ADD(slub_stat.stat_refill, 1);
             cpu_take(cpu);
             return true;
         }
         if (s != NULL) {
-            slub_stat.stat_bypass++;
+            OTHER_ADD(slub_stat.stat_bypass, 1);
             s->slub_frozen = 0;
             cpu->cpu_slab = NULL;
         }
         if (cpu->cpu_partials == 0)
             return refill_from_node(k, cpu);
-        slub_stat.stat_cpu_alloc++;
+        OTHER_ADD(slub_stat.stat_cpu_alloc, 1);
         cpu->cpu_slab = cpu_remove(cpu);
     }
 }
@@ -446,9 +446,9 @@ static void cpu_install(struct slub_cache *k, struct slub_cpu *cpu,
     if (cpu->cpu_slab != NULL)
         cpu_deactivate(k, cpu);
     k->cache_slabs++;
-    slub_stat.stat_new++;
-    slub_stat.stat_fallback += s->slub_objects != k->cache_objects;
-    free_bytes += slub_bytes(s);
+    OTHER_ADD(slub_stat.stat_new, 1);
+    OTHER_ADD(slub_stat.stat_fallback, s->slub_objects != k->cache_objects);
+    OTHER_ADD(free_bytes, slub_bytes(s));
     other_count_pages(&heap, (ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
     cpu->cpu_slab = s;
     s->slub_frozen = 1;
@@ -461,8 +461,8 @@ static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
     struct slub_slab *s;
     void *obj = NULL;
 
-    slub_stat.stat_alloc_fast += cpu->cpu_free != 0;
-    slub_stat.stat_alloc_slow += cpu->cpu_free == 0;
+    OTHER_ADD(slub_stat.stat_alloc_fast, cpu->cpu_free != 0);
+    OTHER_ADD(slub_stat.stat_alloc_slow, cpu->cpu_free == 0);
     if (cpu->cpu_free == 0 && !cpu_refill(k, cpu)) {
         other_leave(&heap);
         s = slub_new(k);
@@ -473,7 +473,7 @@ static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
     if (cpu->cpu_free != 0) {
         obj = slub_at(cpu->cpu_free);
         cpu->cpu_free = *slub_link(k, obj);
-        free_bytes -= k->cache_size;
+        OTHER_SUB(free_bytes, k->cache_size);
         other_count_alloc(&heap, c, size, k->cache_size, 0);
     } else {
         other_count_fail(&heap, c);
@@ -490,15 +490,15 @@ static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
 {
     bool was_full = s->slub_free == 0;
 
-    slub_stat.stat_free_slow++;
+    OTHER_ADD(slub_stat.stat_free_slow, 1);
     slub_push(k, &s->slub_free, obj);
     s->slub_inuse--;
     if (s->slub_frozen) {
-        slub_stat.stat_free_frozen++;
+        OTHER_ADD(slub_stat.stat_free_frozen, 1);
     } else if (was_full) {
-        slub_stat.stat_cpu_free++;
+        OTHER_ADD(slub_stat.stat_cpu_free, 1);
         if (cpu->cpu_partials >= k->cache_cpu_most) {
-            slub_stat.stat_cpu_drain++;
+            OTHER_ADD(slub_stat.stat_cpu_drain, 1);
             cpu_unfreeze(k, cpu);
         }
         cpu_add(cpu, s);
@@ -517,10 +517,10 @@ static void slub_put(struct slub_cache *k, void *obj, size_t size,
     struct slub_cpu *cpu = &k->cache_cpu[other_enter(&heap)];
     struct slub_slab *s = slub_slab_of(k, obj);
 
-    free_bytes += k->cache_size;
+    OTHER_ADD(free_bytes, k->cache_size);
     other_count_free(&heap, c, size, k->cache_size, 0);
     if (s == cpu->cpu_slab) {
-        slub_stat.stat_free_fast++;
+        OTHER_ADD(slub_stat.stat_free_fast, 1);
         slub_push(k, &cpu->cpu_free, obj);
     } else {
         slub_free_slow(k, cpu, s, obj);
@@ -593,7 +593,7 @@ static bool slub_cache_create(struct other_cache *c)
     if (k != NULL) {
         k->cache_users++;
         k->cache_object = MAX(k->cache_object, c->other_size);
-        slub_stat.stat_aliases++;
+        OTHER_ADD(slub_stat.stat_aliases, 1);
     }
     other_unlock(&heap);
     c->other_own = k != NULL ? k : supply_record(heap.heap_supply, sizeof(*k));

@@ -29,7 +29,7 @@ struct slub_cpu {
     unsigned cpu_partials;
     struct slub_slab *cpu_slab; /* NULL: none */
     struct list cpu_partial;    /* frozen slabs that have free objects */
-};
+} __attribute__((aligned(OTHER_LINE)));
 
 struct slub_cache {
     struct list cache_link;

@@ -73,7 +73,7 @@ void *supply_page(const struct supply *s, const void *info);
  * A record of an allocator for each of its caches, zeroed; NULL: there is no
  * memory. Records are descriptors of fixed size, so that they do not count as
  * held, nor are they of the heap, which would have to serve itself then: they
- * come from pages of their own. A record that is freed is for the next cache
+ * come from pages of their own, and begin a line. A record that is freed is for the next cache
  * that needs one of that size. No lock is held.
  */
 void *supply_record(struct supply *s, size_t bytes);
@@ -87,6 +87,7 @@ void supply_arena(struct supply *s, void *base, size_t pages, void *info,
 /* ---- processors --------------------------------------------------------- */
 
 #define OTHER_CPUS 8
+#define OTHER_LINE 64 /* bytes that processors share as a whole */
 
 /* How many an allocator keeps lists for, if it keeps any; set before op_init.
  * And which one runs: 0 in a kernel, which runs one; tests and replays pretend
@@ -185,6 +186,15 @@ static inline void other_cache_destroy(const struct other_allocator *a,
         a->op_cache_destroy(c);
 }
 
+/* Counts are memory that all processors would write to. As the originals are
+ * compiled to be measured, with OTHER_COUNTED 0 there are none. */
+#ifndef OTHER_COUNTED
+#define OTHER_COUNTED 1
+#endif
+
+#define OTHER_ADD(count, n) (OTHER_COUNTED ? (void)((count) += (n)) : (void)0)
+#define OTHER_SUB(count, n) (OTHER_COUNTED ? (void)((count) -= (n)) : (void)0)
+
 /* What each allocator has; heap_lock guards all of its state. */
 struct other_heap {
     mm_lock_t heap_lock;
@@ -203,7 +213,7 @@ static inline unsigned other_power(size_t size)
 static inline void other_lock(struct other_heap *h)
 {
     mm_lock(&h->heap_lock);
-    h->heap_stat.stat_locks++;
+    OTHER_ADD(h->heap_stat.stat_locks, 1);
 }
 
 static inline void other_unlock(struct other_heap *h)
@@ -213,25 +223,40 @@ static inline void other_unlock(struct other_heap *h)
 
 /*
  * What a processor keeps for itself the original uses with interrupts disabled,
- * and without a lock. As long as one processor runs, the heap's lock disables
- * them, and is not counted. (With several it would be mm_cpu_enter, and each
- * would have counts of its own.) Returns the number of the processor.
+ * and without a lock. Returns the number of the processor. Where only one runs,
+ * the heap's lock disables them, and is not counted. (In a kernel of several
+ * each would need counts of its own.)
  */
 static inline unsigned other_enter(struct other_heap *h)
 {
+#if MM_MAGAZINES
+    (void)h;
+    mm_cpu_enter();
+    return mm_cpu_number();
+#else
     mm_lock(&h->heap_lock);
     return other_cpu;
+#endif
 }
 
 static inline void other_leave(struct other_heap *h)
 {
+#if MM_MAGAZINES
+    (void)h;
+    mm_cpu_leave();
+#else
     mm_unlock(&h->heap_lock);
+#endif
 }
 
 /* In between: the original takes a lock that its processors share. */
 static inline void other_count_lock(struct other_heap *h)
 {
-    h->heap_stat.stat_locks++;
+#if MM_MAGAZINES
+    mm_lock(&h->heap_lock);
+    mm_unlock(&h->heap_lock);
+#endif
+    OTHER_ADD(h->heap_stat.stat_locks, 1);
 }
 
 /* Count, under the lock, the allocation or free of a block of `bytes` for a
@@ -242,6 +267,8 @@ static inline void other_count_alloc(struct other_heap *h,
                                      size_t bytes, size_t header)
 {
     MM_ASSERT(mm_lock_held(&h->heap_lock));
+    if (!OTHER_COUNTED)
+        return;
     h->heap_stat.stat_allocs++;
     h->heap_stat.stat_requested += size;
     h->heap_stat.stat_metadata += header;
@@ -254,6 +281,8 @@ static inline void other_count_free(struct other_heap *h, struct other_cache *c,
                                     size_t size, size_t bytes, size_t header)
 {
     MM_ASSERT(mm_lock_held(&h->heap_lock));
+    if (!OTHER_COUNTED)
+        return;
     h->heap_stat.stat_frees++;
     h->heap_stat.stat_requested -= size;
     h->heap_stat.stat_metadata -= header;

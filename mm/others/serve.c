@@ -130,6 +130,9 @@ static bool wait_for(size_t size, int flags)
 void kmem_init(void)
 {
     start_pages();
+#if MM_MAGAZINES
+    other_cpus = MM_CPUS_MAX;
+#endif
     other_served.op_init(&pages);
     buddy_set_pressure(pressure);
 }

@@ -73,7 +73,7 @@ struct record {
 
 static size_t record_bytes(size_t bytes)
 {
-    return ROUND_UP(bytes, sizeof(struct record));
+    return ROUND_UP(bytes, (size_t)OTHER_LINE);
 }
 
 /* One that was freed, or one of the room. */

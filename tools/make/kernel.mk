@@ -298,7 +298,6 @@ $(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 # The kernels of `make compare` and `make replay-kernel`, one for each
 # allocator.
 COMPARE_OBJ := $(COMPARE_SRC:%.c=$(BUILD)/%.o) \
-                 $(BUILD)/tools/workshop/bench/cmd_replay.o \
                  $(BUILD)/tools/workshop/bench/empty_loop.o \
                  $(BUILD)/tools/workshop/help.asm.o
 COMPARED    := slab $(sort $(OTHERS_DONE) $(ALLOCATOR))

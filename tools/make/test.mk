@@ -146,6 +146,27 @@ $(eval $(call scale,$(BUILD)/scale/slab,))
 $(eval $(call scale,$(BUILD)/scale/magazines,$(MAGAZINES)))
 MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 
+# The same of the other allocators, behind the same interface.
+SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
+                  mm/others/serve.c mm/others/supply.c
+SCALE_DIR    := $(BUILD)/scale/others
+$(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
+    $$(MAGAZINES)))
+$(filter-out %/main.o,$(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)) \
+    $(OTHERS:%=$(SCALE_DIR)/mm/others/%.o): private SCALE_FLAGS += \
+    -fsanitize=thread
+$(SCALE_DIR)/%.o: %.c $(SCALE_DIR)/flags
+	$(call say,HOSTCC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) $(SCALE_FLAGS) $(MAGAZINES) -DSCALE_OTHERS \
+	    -DOTHER_COUNTED=0 -MMD -MP -c $< -o $@
+$(BUILD)/scale/%/mmscale: $(SCALE_DIR)/mm/others/%.o \
+    $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)
+	$(call say,HOSTLD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -no-pie -Wl,--defsym=other_served=$*_allocator $^ -o $@
+-include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) $(OTHERS:%=$(SCALE_DIR)/mm/others/%.d)
+
 # Traces on each allocator, without sanitizers.
 REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
                   $(addprefix mm/others/tests/,r1.c replay.c trace.c) \
@@ -402,7 +423,8 @@ scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
 	    $(if $(call on,DOC),--doc docs/magazines.md)
 
 COMPARE_NEEDS := $(COMPARE_ELF) $(REPLAY) $(BUILD)/initrd-bench.tar \
-                   $(WORKSHOP_INITRD)
+                   $(WORKSHOP_INITRD) $(BUILD)/scale/magazines/mmscale \
+                   $(COMPARED:%=$(BUILD)/scale/%/mmscale)
 compare: $(COMPARE_NEEDS) | $(DEPS) ## every allocator in the papers' tables, in
                                   ## build/compare/; ALLOCATOR=yours: yours, too
 	@$(PYTHON) -m tools.measure.compare $(BUILD) $(BUILD)/compare \

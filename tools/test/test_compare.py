@@ -10,7 +10,7 @@ import subprocess
 import pytest
 
 from conftest import BUILD, ROOT, long, product
-from tools.measure import compare
+from tools.measure import compare, scale
 from tools.run import qemu
 
 pytestmark = pytest.mark.plain
@@ -95,7 +95,10 @@ def figures_of(name, pair, cached, untyped):
                    for size in sizes}
     work = {"cache": sizes, "constructed": constructed, "alloc": sizes,
             "free": sizes, "pair": {**sizes, "64": untyped}}
+    lines = {str(cpus): dict.fromkeys(scale.PHASES, 1.5)
+             for cpus in scale.CPUS}
     return {"R1": {"alloc": trace, "free": trace}, "costs": {"work": work},
+            "lines": lines,
             "fragmentation": [{"raw": step, "reclaimed": step}
                               for step in steps],
             "workloads": {title: {"instructions": 10 ** 6, "before": 1,
@@ -147,7 +150,8 @@ def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
     marks = [{"held": 4096, "waste": 7}] * 4
     trace = {"slab": {"marks": marks, "peak": 8192, "residue": 0}}
     tables = list(compare.all_tables(paper, trace,
-                                     {"sparsest slab": [1, 2, 3]}))
+                                     {"sparsest slab": [1, 2, 3]},
+                                     paper["slab"]["lines"]))
     text = compare.text_of(tables, list(compare.expectations(paper)))
     assert max(map(len, text.splitlines())) <= 95
     waste, = [t for t in tables if t.title.startswith("Total fragmentation")]

@@ -1,6 +1,6 @@
 """Traces carried out in the kernel: what an allocation and a free take there,
 in instructions, on every allocator; and what is refused."""
-# Tests: tools/workshop/bench/cmd_replay.c
+# Tests: tools/workshop/compare/cmd_replay.c
 
 import random
 import re
@@ -140,7 +140,7 @@ def test_sizes_have_rows():
 # ---- what is refused --------------------------------------------------------
 
 def test_without_a_trace():
-    run = qemu.run(product("slate-workshop.elf", "tested"), "replay; poweroff")
+    run = qemu.run(kernel_of("slab"), "replay; poweroff")
     assert ("replay: no trace is loaded; `make replay-kernel` does"
             in run.text), run.explain()
 

@@ -63,8 +63,6 @@ LINES = {
     "sample": ["sample off"],
     "test": ["test line.history"],
     "bench": ["bench buddy"],
-    "replay": ["replay"],
-    "replay": ["replay"],
     "stress": ["stress 1 200"],
     "refuse": ["refuse 1 line"],
     "fail": ["fail", "fail slab 3", "fail off", "fail slab echo"],

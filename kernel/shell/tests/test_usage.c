@@ -343,7 +343,6 @@ static const struct {
     {"refuse ", ""},
     {"refuse 4 ", "@SUITE"},
     {"refuse 4 usage.options_t", "usage.options_take_values @CASE"},
-    {"replay ", ""},
     {"riddle ", ""},
     {"run ", "@PROGRAM"},
     {"run -", "-b -p -s"},

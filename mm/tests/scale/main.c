@@ -11,13 +11,16 @@
  * one has it. The processors take turns, operation by operation: none ever
  * waits for a lock. Every run prints the same, as a line of JSON.
  *
+ * There is a program for the slab layer alone, one with magazines, and one for
+ * each allocator of mm/others/, behind mm/others/serve.c and without counts.
+ *
  * How many lines the head of a structure is in depends on where it begins. So
  * each figure is a mean over caches that follow each other in memory.
  */
 #include "mm/buddy.h"
-#include "mm/kmem_impl.h"
-#include "mm/segkmem.h"
 #include "mm/inspect/kmem_stat.h"
+#include "mm/others/others.h"
+#include "mm/segkmem.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -35,7 +38,12 @@
 char *scale_arena;
 
 static unsigned cpus;
+
+#ifdef SCALE_OTHERS
+#define cpu other_cpu /* as mm/others/ calls the processor that runs */
+#else
 static unsigned cpu; /* that runs */
+#endif
 
 enum phase {
     ALLOC,
@@ -320,7 +328,7 @@ int main(int argc, char **argv)
     }
     print_figures();
     cpu = 0;
-    why = kmem_verify(&where);
+    why = OTHER_COUNTED ? kmem_verify(&where) : NULL;
     if (why != NULL)
         mm_panic("kmem_verify: %s: %s", why, where);
     for (unsigned i = 0; i < CACHES; i++)
