@@ -9,7 +9,8 @@
  *     client ──> struct other_allocator ──> struct supply ──> pages
  *                slob.c sunos.c             supply.c, serve.c
  *                bsd.c svr4.c
- *                linux_slab.c linux_slub.c
+ *                slmb.c linux_slab.c
+ *                linux_slub.c
  *
  * They share the page supplier, the lock and the counts, and nothing else: how
  * an allocator finds a block is in its own file alone.
@@ -166,8 +167,8 @@ struct other_allocator {
 #define OTHER_NOTHING ((void *)8)
 
 extern const struct other_allocator slob_allocator, sunos_allocator,
-    bsd_allocator, svr4_allocator, linux_slub_allocator, linux_slab_allocator,
-    yours_allocator;
+    bsd_allocator, svr4_allocator, slmb_allocator, linux_slab_allocator,
+    linux_slub_allocator, yours_allocator;
 
 /* The one with which mm/others/serve.c serves mm/kmem.h: the linker's name for
  * one of these. */

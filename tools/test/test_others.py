@@ -15,7 +15,8 @@ from tools.test import mutants
 
 pytestmark = pytest.mark.plain
 
-ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slob", "sunos", "svr4")
+ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slmb", "slob", "sunos",
+              "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
 NOTHING_TO_RETURN = ("bsd", "slob", "sunos")  # when asked: or at once, or never
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
@@ -170,8 +171,8 @@ def test_make_runs_that_kernel():
 
 @pytest.mark.parametrize("arguments, error", [
     (["run", "ALLOCATOR=slop"], "'slop' is none of the other allocators, which "
-                                "are bsd linux_slab linux_slub slob sunos "
-                                "svr4"),
+                                "are bsd linux_slab linux_slub slmb slob "
+                                "sunos svr4"),
     (["run", "ALLOCATOR=slob sunos"], "is none of the other allocators"),
     (["run", "ALLOCATOR=slob", "WORKSHOP=1"], "is for the product"),
     (["run", "ALLOCATOR=slob", "CPUS=4"], "is for the product"),
@@ -285,6 +286,27 @@ MISTAKES = [
      "        if (!is_global(top, pool + i))\n            return false;",
      "        if (i == pool_first(top) && !is_global(top, pool + i))\n"
      "            return false;", "svr4.pressure_returns_idle_pools"),
+    ("the header does not count for a list", "slmb",
+     "    unsigned class = slmb_class_of(bytes);",
+     "    unsigned class = slmb_class_of(size);", "slmb.E1_lists_by_size"),
+    ("a bound is not in its list", "slmb",
+     "slmb_bound[i] < bytes", "slmb_bound[i] <= bytes",
+     "slmb.E1_lists_by_size"),
+    ("all processors use the first one's lists", "slmb",
+     "    p->slmb_cpu = (uint8_t)other_cpu;\n"
+     "    list_insert_after(&slmb_list[other_cpu][",
+     "    list_insert_after(&slmb_list[0][", "slmb.E2_a_page_for_each_list"),
+    ("a full page stays with its processor", "slmb",
+     "        if (full)\n            slmb_enlist(p);",
+     "        if (full)\n            list_insert_after(\n"
+     "                &slmb_list[p->slmb_cpu][p->slmb_class], &p->slmb_link);",
+     "slmb.E3_pages_go_to_the_processor_that_frees"),
+    ("a list does not rotate", "slmb",
+     "            list_remove(list);\n            list_insert_before(l, list);",
+     "            ;", "slmb.a_search_rotates_its_list"),
+    ("a page without blocks is kept", "slmb",
+     "    empty = p->slmb_units + units == UNITS;", "    empty = false;",
+     "slmb.gaps_and_single_units"),
     ("a queue gives its newest objects", "linux_slab",
      "    memmove(q->queue_entry, q->queue_entry + n,\n"
      "            q->queue_avail * sizeof(*q->queue_entry));", "",

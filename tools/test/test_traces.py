@@ -42,6 +42,8 @@ PUBLISHED = {
         (0, [(1008, 6), (1072, 11), (1200, 13), (1632, 32)], 1848),
     "slob, header 4":
         (0, [(980, 4), (1048, 9), (1172, 11), (1592, 31)], 1800),
+    "slmb":
+        (0, [(1036, 9), (1140, 17), (1284, 19), (1820, 39)], 1924),
     "linux_slab":
         (0, [(1096, 14), (1132, 16), (1312, 21), (1340, 18)], 1996),
     "linux_slab, 4 processors":
@@ -144,6 +146,7 @@ def test_counts_of_the_description(rows, row, counts):
 @pytest.mark.parametrize("row, each, count, want, within", [
     ("slob, header 8", "allocation", "pages_scanned", 5, 10),
     ("slob, header 8", "allocation", "blocks_scanned", 44, 1),
+    ("slmb", "allocation", "pages_scanned", 7.3, 1),
     ("sunos", "operation", "visits", 8.6, 10),
     ("sunos", "operation", "relinks", 2.7, 10),
     ("sunos, leftmost", "operation", "visits", 14, 10),

@@ -14,6 +14,7 @@
  */
 #include "mm/others/linux_slab.h"
 #include "mm/others/linux_slub.h"
+#include "mm/others/slmb.h"
 #include "mm/others/slob.h"
 #include "mm/others/sunos.h"
 #include "mm/others/svr4.h"
@@ -96,6 +97,11 @@ static void count_sunos(void)
     add_count("depth", st.stat_depth);
 }
 
+static void count_slmb(void)
+{
+    add_count("pages_scanned", slmb_stat.stat_pages_scanned);
+}
+
 static void count_linux_slab(void)
 {
     add_count("alloc_hit", lslab_stat.stat_alloc_hit);
@@ -154,6 +160,7 @@ static const struct row {
     {"svr4, eager", &svr4_allocator, eager, false, count_svr4},
     {"slob, header 8", &slob_allocator, NULL, false, count_slob},
     {"slob, header 4", &slob_allocator, small_header, false, count_slob},
+    {"slmb", &slmb_allocator, NULL, false, count_slmb},
     {"linux_slab", &linux_slab_allocator, NULL, false, count_linux_slab},
     {"linux_slab, 4 processors", &linux_slab_allocator, four_processors, false,
      count_linux_slab},
