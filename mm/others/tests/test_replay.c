@@ -32,7 +32,7 @@ static void begin(void)
 
     faulty = slob_allocator;
     other_test_start(&slob_allocator);
-    trace_begin(&writer, TRACE_TIMED, 1, cache, ARRAY_SIZE(cache));
+    trace_begin(&writer, TRACE_TIMED, 8, cache, ARRAY_SIZE(cache));
 }
 
 static const char *run(void)
@@ -227,4 +227,51 @@ KTEST(replay, what_is_left_is_freed_in_the_end)
     KT_TRUE(replay_end(&replay) == NULL);
     KT_EQ(test_counts().stat_requested, 0);
     KT_EQ(test_held(), 0);
+}
+
+static unsigned ran_on;
+
+static void *note_processor(size_t size)
+{
+    ran_on = other_cpu;
+    return slob_allocator.op_alloc(size);
+}
+
+KTEST(replay, an_event_runs_on_its_processor)
+{
+    begin();
+    faulty.op_alloc = note_processor;
+    other_cpus = 4;
+    trace_put(&writer, &(struct trace_event){.event_op = TRACE_ALLOC,
+                                             .event_cpu = 6,
+                                             .event_operand = 8});
+    KT_TRUE(run() == NULL);
+    KT_EQ(ran_on, 2);
+}
+
+static size_t created[2];
+static unsigned caches;
+
+static bool note_cache(struct other_cache *c)
+{
+    created[caches++] = c->other_size;
+    return true;
+}
+
+static bool no_cache(struct other_cache *c UNUSED)
+{
+    return false;
+}
+
+KTEST(replay, caches_are_created_first)
+{
+    begin();
+    faulty.op_cache_create = note_cache;
+    KT_TRUE(run() == NULL);
+    KT_EQ(caches, 2);
+    KT_EQ(created[0], 100);
+    KT_EQ(created[1], 200);
+    begin();
+    faulty.op_cache_create = no_cache;
+    KT_PANICS(run(), "no memory for the caches of a replay");
 }
