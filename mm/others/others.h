@@ -74,8 +74,8 @@ void *supply_page(const struct supply *s, const void *info);
  * A record of an allocator for each of its caches, zeroed; NULL: there is no
  * memory. Records are descriptors of fixed size, so that they do not count as
  * held, nor are they of the heap, which would have to serve itself then: they
- * come from pages of their own, and begin a line. A record that is freed is for the next cache
- * that needs one of that size. No lock is held.
+ * come from pages of their own, and begin a line. A record that is freed is for
+ * the next cache that needs one of that size. No lock is held.
  */
 void *supply_record(struct supply *s, size_t bytes);
 void supply_record_free(struct supply *s, void *record, size_t bytes);

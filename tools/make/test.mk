@@ -165,7 +165,8 @@ $(BUILD)/scale/%/mmscale: $(SCALE_DIR)/mm/others/%.o \
 	$(call say,HOSTLD,$@)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) -no-pie -Wl,--defsym=other_served=$*_allocator $^ -o $@
--include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) $(OTHERS:%=$(SCALE_DIR)/mm/others/%.d)
+-include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) \
+    $(OTHERS:%=$(SCALE_DIR)/mm/others/%.d)
 
 # Traces on each allocator, without sanitizers.
 REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \

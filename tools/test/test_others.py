@@ -18,7 +18,8 @@ pytestmark = pytest.mark.plain
 ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slmb", "slob", "sunos",
               "svr4")
 KEEP = ("bsd",)  # most pages that they ever had
-NOTHING_TO_RETURN = ("bsd", "slob", "sunos")  # when asked: or at once, or never
+# When asked: they return pages at once, or never.
+NOTHING_TO_RETURN = ("bsd", "slmb", "slob", "sunos")
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
                 if p.stem not in ("serve", "supply", "yours"))
 PROGRAMS = ("run -p init usertests pipe task file.exhaustion memory",
