@@ -88,8 +88,8 @@ KTEST(supply, records)
     large = supply_record(&test_pages, 3 * PAGE_SIZE - 100);
     KT_EQ(test_counts().stat_fixed, 4 * PAGE_SIZE);
     other = supply_record(&test_pages, 100); /* of the first page */
-    KT_EQ(other - small, 112);
-    KT_EQ((uintptr_t)other % 8, 0);
+    KT_EQ(other - small, 2 * OTHER_LINE);
+    KT_EQ((uintptr_t)other % OTHER_LINE, 0);
     supply_record_free(&test_pages, small, 100);
     supply_record_free(&test_pages, other, 100);
     supply_record_free(&test_pages, large, 3 * PAGE_SIZE - 100);
