@@ -22,7 +22,7 @@ static void print_slabs(struct kmem_cache *cp)
             st.stat_partial_slabs, st.stat_free_slabs);
 }
 
-static int evict_sparse(struct kmem_cache *cp, size_t most)
+static int evict_sparse(struct kmem_cache *cp, const char *name, size_t most)
 {
     evict_t *evict = defrag_evict_of(cp);
     struct page *pages;
@@ -31,7 +31,7 @@ static int evict_sparse(struct kmem_cache *cp, size_t most)
     if (evict == NULL)
         return shell_error("%s: its owner has no function that evicts an "
                            "object; inode has one",
-                           cp->cache_name);
+                           name);
     pages = buddy_alloc_run(PAGES);
     if (pages == NULL)
         return shell_error("too little memory");
@@ -52,12 +52,12 @@ static int cmd_defrag(char **argv)
     if (shell_option('s') + shell_option('n') + shell_option('l') > 1)
         return shell_error("one of -s, -n and -l at a time");
     if (shell_option('l') && cp != kmem_cache_find("inode"))
-        return shell_error("-l is about inodes, not %s", cp->cache_name);
+        return shell_error("-l is about inodes, not %s", argv[1]);
     print_slabs(cp);
     if (shell_option('l'))
         kprintf("%zu inodes reclaimed, least recently used first\n",
                 inode_reclaim(most));
-    else if (!shell_option('s') && evict_sparse(cp, most) != 0)
+    else if (!shell_option('s') && evict_sparse(cp, argv[1], most) != 0)
         return 1;
     defrag_sort(cp);
     print_slabs(cp);

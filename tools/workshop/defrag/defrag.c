@@ -5,6 +5,7 @@
 #include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
 #include "mm/inspect/kmem_walk.h"
+#include "mm/kmem_impl.h"
 
 #define CHUNKS 512 /* of a slab whose objects can be found */
 

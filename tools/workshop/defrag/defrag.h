@@ -16,7 +16,7 @@
  */
 #pragma once
 
-#include "mm/kmem_impl.h"
+#include "mm/kmem.h"
 
 /* An owner's: frees the object at this address, if it is one of the cache's
  * that nobody uses. Called without locks; never sleeps. */

@@ -5,6 +5,7 @@
  */
 #include "kernel/lib/string.h"
 #include "mm/inspect/kmem_stat.h"
+#include "mm/kmem_impl.h"
 #include "tools/workshop/defrag/defrag.h"
 #include "tools/workshop/ktest/ktest.h"
 
