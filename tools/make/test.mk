@@ -170,7 +170,8 @@ $(BUILD)/scale/%/mmscale: $(SCALE_DIR)/mm/others/%.o \
 
 # Traces on each allocator, without sanitizers.
 REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
-                  $(addprefix mm/others/tests/,r1.c replay.c trace.c) \
+                  $(addprefix mm/others/tests/,r1.c r1_write.c replay.c \
+                    trace.c) \
                   $(wildcard mm/others/tests/replay/*.c) \
                   mm/tests/host/platform.c tools/test/budget.c
 REPLAY_FLAGS := -std=gnu17 -g -O2 -fdata-sections -ffunction-sections -I. \

@@ -15,17 +15,9 @@
 #include "kernel/lib/string.h"
 #include "mm/platform.h"
 
-#define IDS      210725 /* allocations of the whole trace */
-#define ELEMS    512    /* in a list, and in each of its elements */
 #define INTERVAL (2 * TRACE_UNITS)
 
-struct r1 r1;
-
-static struct trace_writer *writer;
-static struct trace_event event; /* the last */
-static uint32_t slot[IDS + 1];   /* by number */
-
-static const struct trace_cache cache[] = {
+const struct trace_cache r1_cache[R1_CACHES] = {
     {.cache_name = "proc", .cache_size = 476},
     {.cache_name = "thread", .cache_size = 228},
     {.cache_name = "vmspace", .cache_size = 92},
@@ -40,25 +32,14 @@ static const struct trace_cache cache[] = {
     {.cache_name = "bufhdr", .cache_size = 52},
 };
 
-struct elem {
-    unsigned elem_ids;
-    uint32_t elem_id[ELEMS];
-};
-
-struct vector {
-    unsigned vector_elems;
-    struct elem vector_elem[ELEMS];
-};
-
-static struct vector programs, files, others;
-
-static uint32_t rnd(uint32_t n)
+static uint32_t rnd(struct r1 *r, uint32_t n)
 {
-    r1.r1_random = r1.r1_random * 1664525 + 1013904223;
-    return (r1.r1_random >> 16) % n;
+    r->r1_random = r->r1_random * 1664525 + 1013904223;
+    return (r->r1_random >> 16) % n;
 }
 
-static void note(char op, uint32_t id, uint32_t size, uint8_t kind)
+static void note(struct r1 *r, char op, uint32_t id, uint32_t size,
+                 uint8_t kind)
 {
     uint8_t record[10] = {(uint8_t)op};
 
@@ -66,257 +47,273 @@ static void note(char op, uint32_t id, uint32_t size, uint8_t kind)
     memcpy(record + 5, &size, sizeof(size));
     record[9] = kind;
     for (size_t i = 0; i < sizeof(record); i++)
-        r1.r1_hash = (r1.r1_hash ^ record[i]) * 0x01000193;
-    r1.r1_events++;
+        r->r1_hash = (r->r1_hash ^ record[i]) * 0x01000193;
+    r->r1_events++;
 }
 
-static uint32_t put(enum trace_op op, uint32_t operand)
+static uint32_t put(struct r1 *r, enum trace_op op, uint32_t operand)
 {
-    event.event_op = op;
-    event.event_operand = operand;
-    return trace_put(writer, &event);
+    r->r1_event.event_op = op;
+    r->r1_event.event_operand = operand;
+    return r->r1_sink(r, &r->r1_event);
 }
 
-static uint32_t add(struct elem *e, uint32_t at, uint32_t size, uint8_t kind)
+/* A block for `e`, which nothing frees if it is NULL. */
+static struct r1_block add(struct r1 *r, struct r1_elem *e, uint32_t at,
+                           uint32_t size, uint8_t kind)
 {
-    uint32_t id = ++r1.r1_allocs;
+    struct r1_block block = {.block_id = ++r->r1_allocs, .block_slot = at};
 
-    MM_ASSERT(id <= IDS);
-    note('A', id, size, kind);
-    slot[id] = at;
+    note(r, 'A', block.block_id, size, kind);
     if (e != NULL) {
-        MM_ASSERT(e->elem_ids < ELEMS);
-        e->elem_id[e->elem_ids++] = id;
+        struct r1_block *b = r->r1_unused;
+
+        MM_ASSERT(b != NULL);
+        r->r1_unused = b->block_next;
+        *b = block;
+        if (e->elem_ids++ == 0)
+            e->elem_first = b;
+        else
+            e->elem_last->block_next = b;
+        e->elem_last = b;
     }
-    return id;
+    return block;
 }
 
 /* An object of a cache, and untyped memory. */
-static uint32_t c(struct elem *e, uint8_t kind)
+static struct r1_block c(struct r1 *r, struct r1_elem *e, uint8_t kind)
 {
-    return add(e, put(TRACE_CACHE_ALLOC, kind), cache[kind - 1].cache_size,
-               kind);
+    return add(r, e, put(r, TRACE_CACHE_ALLOC, kind),
+               r1_cache[kind - 1].cache_size, kind);
 }
 
-static uint32_t g(struct elem *e, uint32_t size)
+static struct r1_block g(struct r1 *r, struct r1_elem *e, uint32_t size)
 {
-    return add(e, put(TRACE_ALLOC, size), size, 0);
+    return add(r, e, put(r, TRACE_ALLOC, size), size, 0);
 }
 
-static void f(uint32_t id)
+static void f(struct r1 *r, struct r1_block b)
 {
-    note('F', id, 0, 0);
-    r1.r1_frees++;
-    put(TRACE_FREE, slot[id]);
+    note(r, 'F', b.block_id, 0, 0);
+    r->r1_frees++;
+    put(r, TRACE_FREE, b.block_slot);
 }
 
-static void f_each(struct elem *e)
+static void f_each(struct r1 *r, struct r1_elem *e)
 {
-    for (unsigned i = 0; i < e->elem_ids; i++)
-        f(e->elem_id[i]);
-    e->elem_ids = 0;
-}
+    for (; e->elem_ids > 0; e->elem_ids--) {
+        struct r1_block *b = e->elem_first;
 
-static void k(unsigned intervals)
-{
-    while (intervals-- > 0) {
-        note('K', 0, 0, 0);
-        event.event_time += INTERVAL;
-        put(TRACE_IDLE, 0);
+        f(r, *b);
+        e->elem_first = b->block_next;
+        b->block_next = r->r1_unused;
+        r->r1_unused = b;
     }
 }
 
-static struct elem *append(struct vector *v)
+static void k(struct r1 *r, unsigned intervals)
 {
-    MM_ASSERT(v->vector_elems < ELEMS);
+    while (intervals-- > 0) {
+        note(r, 'K', 0, 0, 0);
+        r->r1_event.event_time += INTERVAL;
+        put(r, TRACE_IDLE, 0);
+    }
+}
+
+static struct r1_elem *append(struct r1_vector *v)
+{
+    MM_ASSERT(v->vector_elems < R1_LISTS);
     v->vector_elem[v->vector_elems].elem_ids = 0;
     return &v->vector_elem[v->vector_elems++];
 }
 
-static void take(struct vector *v, unsigned i)
+static void take(struct r1 *r, struct r1_vector *v, unsigned i)
 {
-    f_each(&v->vector_elem[i]);
+    f_each(r, &v->vector_elem[i]);
     v->vector_elems--;
     memmove(&v->vector_elem[i], &v->vector_elem[i + 1],
-            (v->vector_elems - i) * sizeof(struct elem));
+            (v->vector_elems - i) * sizeof(struct r1_elem));
 }
 
-static void several(struct elem *e, unsigned n, uint8_t kind)
+static void several(struct r1 *r, struct r1_elem *e, unsigned n, uint8_t kind)
 {
     while (n-- > 0)
-        c(e, kind);
+        c(r, e, kind);
 }
 
 /* A process with its threads and regions. */
-static void pnew(struct elem *e)
+static void pnew(struct r1 *r, struct r1_elem *e)
 {
     static const uint8_t kinds[] = {1, 2, 3, 6, 10, 11, 4, 4, 4, 4, 4};
 
     for (size_t i = 0; i < sizeof(kinds); i++)
-        c(e, kinds[i]);
-    g(e, 24 + rnd(100));
+        c(r, e, kinds[i]);
+    g(r, e, 24 + rnd(r, 100));
 }
 
-static void boot(void)
+static void boot(struct r1 *r)
 {
     for (int i = 0; i < 100; i++) {
-        uint32_t a, n;
+        struct r1_block a, n;
 
-        pnew(NULL);
-        a = g(NULL, 256 + rnd(2500));
+        pnew(r, NULL);
+        a = g(r, NULL, 256 + rnd(r, 2500));
         for (int j = 0; j < 8; j++)
-            g(NULL, 16 + rnd(500));
-        several(NULL, 3, 5);
-        f(a);
+            g(r, NULL, 16 + rnd(r, 500));
+        several(r, NULL, 3, 5);
+        f(r, a);
         for (int j = 0; j < 15; j++) {
-            several(NULL, 1, 8);
-            several(NULL, 1, 9);
-            n = g(NULL, 1024);
-            if (rnd(2) != 0)
-                c(NULL, 12);
-            f(n);
+            several(r, NULL, 1, 8);
+            several(r, NULL, 1, 9);
+            n = g(r, NULL, 1024);
+            if (rnd(r, 2) != 0)
+                c(r, NULL, 12);
+            f(r, n);
         }
     }
-    k(1);
+    k(r, 1);
 }
 
-static void spike(void)
+static void spike(struct r1 *r)
 {
     for (int i = 0; i < 256; i++) {
-        struct elem *p = append(&programs);
+        struct r1_elem *p = append(&r->r1_programs);
 
-        pnew(p);
-        c(p, 7);
-        several(p, 2, 5);
-        c(p, 8);
-        g(p, 64 + rnd(64));
+        pnew(r, p);
+        c(r, p, 7);
+        several(r, p, 2, 5);
+        c(r, p, 8);
+        g(r, p, 64 + rnd(r, 64));
         if (i % 16 == 0) {
-            c(NULL, 9);
-            g(NULL, 40 + rnd(200));
+            c(r, NULL, 9);
+            g(r, NULL, 40 + rnd(r, 200));
         }
     }
-    k(30);
-    while (programs.vector_elems != 0) {
-        take(&programs, rnd(programs.vector_elems));
-        if (programs.vector_elems % 16 == 0)
-            g(NULL, 40 + rnd(200));
+    k(r, 30);
+    while (r->r1_programs.vector_elems != 0) {
+        take(r, &r->r1_programs, rnd(r, r->r1_programs.vector_elems));
+        if (r->r1_programs.vector_elems % 16 == 0)
+            g(r, NULL, 40 + rnd(r, 200));
     }
-    k(15);
+    k(r, 15);
 }
 
-static void add_file(void)
+static void add_file(struct r1 *r)
 {
-    struct elem *e = append(&files);
+    struct r1_elem *e = append(&r->r1_files);
 
-    c(e, 8);
-    c(e, 9);
+    c(r, e, 8);
+    c(r, e, 9);
 }
 
-static void find(void)
+static void find(struct r1 *r)
 {
-    static struct elem opened, program;
-    uint32_t n, a, b;
+    struct r1_block n, a, b;
 
-    for (int i = 0; i < 3000; i++) {
-        n = g(NULL, 1024);
-        add_file();
-        if (files.vector_elems > 400)
-            take(&files, rnd(60));
-        pnew(&program);
-        a = g(NULL, 64 + rnd(3000));
-        several(&opened, 3, 5);
-        b = c(NULL, 12);
-        f(n);
-        f(a);
-        f_each(&opened);
-        f_each(&program);
-        if (rnd(8) != 0)
-            f(b);
+    for (unsigned i = 0; i < 3000 / r->r1_part; i++) {
+        n = g(r, NULL, 1024);
+        add_file(r);
+        if (r->r1_files.vector_elems > 400)
+            take(r, &r->r1_files, rnd(r, 60));
+        pnew(r, &r->r1_program);
+        a = g(r, NULL, 64 + rnd(r, 3000));
+        several(r, &r->r1_opened, 3, 5);
+        b = c(r, NULL, 12);
+        f(r, n);
+        f(r, a);
+        f_each(r, &r->r1_opened);
+        f_each(r, &r->r1_program);
+        if (rnd(r, 8) != 0)
+            f(r, b);
         if (i % 40 == 0)
-            k(1);
+            k(r, 1);
     }
-    while (files.vector_elems > 200)
-        take(&files, rnd(files.vector_elems));
-    k(15);
+    while (r->r1_files.vector_elems > 200)
+        take(r, &r->r1_files, rnd(r, r->r1_files.vector_elems));
+    k(r, 15);
 }
 
-static void start_program(void)
+static void start_program(struct r1 *r)
 {
-    struct elem *p = append(&programs);
+    struct r1_elem *p = append(&r->r1_programs);
 
-    pnew(p);
-    several(p, rnd(4) + 1, 5);
-    g(p, 64 + rnd(2000));
-    if (programs.vector_elems > 64 + rnd(192))
-        take(&programs, rnd(programs.vector_elems));
+    pnew(r, p);
+    several(r, p, rnd(r, 4) + 1, 5);
+    g(r, p, 64 + rnd(r, 2000));
+    if (r->r1_programs.vector_elems > 64 + rnd(r, 192))
+        take(r, &r->r1_programs, rnd(r, r->r1_programs.vector_elems));
 }
 
-static void use_buffers(void)
+static void use_buffers(struct r1 *r)
 {
-    uint32_t a = g(NULL, 1024);
-    uint32_t b = g(NULL, 100 + rnd(400));
+    struct r1_block a = g(r, NULL, 1024);
+    struct r1_block b = g(r, NULL, 100 + rnd(r, 400));
 
-    f(a);
-    f(b);
+    f(r, a);
+    f(r, b);
 }
 
-static void kenbus_step(uint32_t r)
+static void kenbus_step(struct r1 *r, uint32_t choice)
 {
-    struct elem *q = &others.vector_elem[0];
+    struct r1_elem *q = &r->r1_others.vector_elem[0];
 
-    if (r < 40) {
-        start_program();
-    } else if (r < 58) {
-        if (programs.vector_elems != 0)
-            take(&programs, rnd(programs.vector_elems));
-    } else if (r < 70) {
-        add_file();
-        if (files.vector_elems > 300)
-            take(&files, rnd(files.vector_elems));
-    } else if (r < 85) {
-        g(q, 16 + rnd(600));
+    if (choice < 40) {
+        start_program(r);
+    } else if (choice < 58) {
+        if (r->r1_programs.vector_elems != 0)
+            take(r, &r->r1_programs, rnd(r, r->r1_programs.vector_elems));
+    } else if (choice < 70) {
+        add_file(r);
+        if (r->r1_files.vector_elems > 300)
+            take(r, &r->r1_files, rnd(r, r->r1_files.vector_elems));
+    } else if (choice < 85) {
+        g(r, q, 16 + rnd(r, 600));
         if (q->elem_ids > 200)
-            f_each(q);
-    } else if (r < 95) {
-        use_buffers();
-    } else if (programs.vector_elems != 0) {
-        struct elem *last = &programs.vector_elem[programs.vector_elems - 1];
+            f_each(r, q);
+    } else if (choice < 95) {
+        use_buffers(r);
+    } else if (r->r1_programs.vector_elems != 0) {
+        struct r1_vector *v = &r->r1_programs;
+        struct r1_elem *last = &v->vector_elem[v->vector_elems - 1];
 
-        c(last, 7);
-        several(last, 2, 5);
+        c(r, last, 7);
+        several(r, last, 2, 5);
     }
 }
 
-static void kenbus(void)
+static void kenbus(struct r1 *r)
 {
-    for (int s = 0; s < 20000; s++) {
-        uint32_t r = rnd(100);
+    for (unsigned s = 0; s < 20000 / r->r1_part; s++) {
+        uint32_t choice = rnd(r, 100);
 
-        kenbus_step(r);
-        if (r == 0)
-            g(NULL, 16 + rnd(240));
+        kenbus_step(r, choice);
+        if (choice == 0)
+            g(r, NULL, 16 + rnd(r, 240));
         if (s % 200 == 0)
-            k(1);
+            k(r, 1);
     }
-    while (programs.vector_elems != 0)
-        take(&programs, 0);
-    f_each(&others.vector_elem[0]);
-    k(15);
+    while (r->r1_programs.vector_elems != 0)
+        take(r, &r->r1_programs, 0);
+    f_each(r, &r->r1_others.vector_elem[0]);
+    k(r, 15);
 }
 
-void r1_write(struct trace_writer *w)
+void r1_run(struct r1 *r, uint32_t seed, unsigned part)
 {
-    static void (*const phase[])(void) = {boot, spike, find, kenbus};
+    static void (*const phase[])(struct r1 *) = {boot, spike, find, kenbus};
 
-    writer = w;
-    event = (struct trace_event){0};
-    programs.vector_elems = files.vector_elems = 0;
-    others.vector_elem[0].elem_ids = 0;
-    r1 = (struct r1){.r1_random = 12345, .r1_hash = 0x811c9dc5};
-    trace_begin(w, TRACE_TIMED | TRACE_SYNTHETIC, 1, cache, ARRAY_SIZE(cache));
+    *r = (struct r1){.r1_sink = r->r1_sink,
+                     .r1_own = r->r1_own,
+                     .r1_random = seed,
+                     .r1_hash = 0x811c9dc5,
+                     .r1_part = part};
+    for (size_t i = 0; i < R1_BLOCKS; i++) {
+        r->r1_block[i].block_next = r->r1_unused;
+        r->r1_unused = &r->r1_block[i];
+    }
     for (uint32_t i = 0; i < ARRAY_SIZE(phase); i++) {
-        phase[i]();
-        note('M', i + 1, 0, 0);
-        put(TRACE_MARK, i + 1);
+        phase[i](r);
+        note(r, 'M', i + 1, 0, 0);
+        put(r, TRACE_MARK, i + 1);
     }
 }

@@ -78,11 +78,12 @@ KTEST(trace, the_example_of_the_description)
 KTEST(trace, R1_has_the_size_and_the_sum_of_its_description)
 {
     struct trace_header *h;
+    const struct r1 *r;
     struct trace t;
 
-    r1_write(&writer);
-    KT_EQ(r1.r1_hash, 0x936fa0aa);
-    KT_EQ(r1.r1_random, 1580281375);
+    r = r1_write(&writer);
+    KT_EQ(r->r1_hash, 0x936fa0aa);
+    KT_EQ(r->r1_random, 1580281375);
     file = trace_end(&writer, &size);
     h = header();
     KT_EQ(h->header_events, 414453);
