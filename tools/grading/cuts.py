@@ -262,7 +262,8 @@ def apply(text, cuts, page):
     missing = [cut for cut in cuts if cut.missing and cut.path.endswith(C)]
     if missing:
         _include(missing[0], lines)
-    return "\n".join(lines) + "\n"
+    # Where a function and its comment are gone, one empty line remains.
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)) + "\n"
 
 
 # ---- the open stage --------------------------------------------------------

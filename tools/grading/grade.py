@@ -118,7 +118,8 @@ def grade_here(options):
     path = ROOT / lab.answers[0]
     sheet = path.read_bytes() if path.is_file() else b""
     return grading.Grade(
-        lab, grading.run_tests(kernel, lab, budget) +
+        lab, grading.run_tests(kernel, lab, budget,
+                               grading.hidden_options(ROOT, lab, seed)) +
         answers_of(lab, sheet, Machine(ROOT, kernel, seed, budget)),
         errors or "", questions.unknown(lab, sheet), seed=seed,
         version=version)
@@ -164,7 +165,8 @@ class Grader:
             self.shop.put({**plain, **handed.files}, lab, seed)
             built = self.build(lab)
             grade = grading.Grade(
-                lab, grading.run_tests(built.kernel, lab, self.budget),
+                lab, grading.run_tests(built.kernel, lab, self.budget,
+                                       grading.hidden_options(ROOT, lab, seed)),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
         grade.notes += notes + ([note] if note else [])

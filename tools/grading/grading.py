@@ -11,9 +11,11 @@ import math
 import mmap
 import os
 import re
+import runpy
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from signal import SIGKILL, SIGXCPU
 
 from tools.grading import stopped
@@ -25,6 +27,10 @@ MACHINE = ["-device", "ib700", "-action", "watchdog=inject-nmi"]
 
 WRITES = 512        # KiB of output on one line
 MEMORY = 4096       # MiB of QEMU's address space
+
+# The state of what only the grader can judge.
+NOT_CHECKED = "not checked"
+
 STUCK = "stuck", ["did not end until the host stopped it: the watchdog did "
                   "not work"]
 
@@ -232,9 +238,26 @@ def run_test(kernel, test, lab, budget):
             return Outcome(test, *_verdict(kernel, test, result, memory))
 
 
-def run_tests(kernel, lab, budget):
+def hidden_options(root, lab, seed):
+    """The kernel options of a lab's hidden tests, which its hidden.py has; None
+    in a hand-out, which has no such file."""
+    path = Path(root) / lab.folder / "hidden.py"
+    return runpy.run_path(str(path))["append"](seed) if path.exists() else None
+
+
+def _try_test(kernel, test, lab, budget, hidden):
+    """The Outcome of a test, which the options `hidden` are for if it is."""
+    if test.hidden and hidden is None:
+        return Outcome(test, NOT_CHECKED)
+    if test.hidden:
+        test = replace(test, append=f"{test.append} {hidden}".strip())
+    return run_test(kernel, test, lab, budget)
+
+
+def run_tests(kernel, lab, budget, hidden=None):
     """Outcomes of all tests of a lab, and of its open stage; as many run at a
-    time as there are processors. Without a kernel none runs."""
+    time as there are processors. Without a kernel none runs, and without the
+    options `hidden` no hidden one."""
     if kernel is None:
         outcomes = [Outcome(test, "no kernel", ["the kernel does not build"])
                     for test in lab.tests]
@@ -242,7 +265,8 @@ def run_tests(kernel, lab, budget):
         kernel = stopped.Kernel(kernel)
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             outcomes = list(pool.map(
-                lambda test: run_test(kernel, test, lab, budget), lab.tests))
+                lambda test: _try_test(kernel, test, lab, budget, hidden),
+                lab.tests))
     return outcomes + ([_open_stage(lab, outcomes)] if lab.opened else [])
 
 

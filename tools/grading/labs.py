@@ -25,6 +25,7 @@ except ImportError:  # Python before 3.11; tools/setup installs this
 
 FOLDER = "docs/labs"
 APPARATUS = "tools/"
+SOLUTION = "solution"   # in a lab's folder: files that the tree has not solved
 STAMP = ".lab"      # in a hand-out: which lab, seed and version it is
 
 # Folders to skip where there is no git to list the files.
@@ -65,6 +66,7 @@ class Test:
     title: str = ""
     memory: str = "128"
     append: str = ""
+    hidden: bool = False    # the grader alone runs it
 
 
 @dataclass
@@ -115,6 +117,7 @@ class Lab:
     mine: str = ""
     given: bool = False
     spoilers: list = field(default_factory=list)
+    offers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
     questions: list = field(default_factory=list)
@@ -130,6 +133,13 @@ class Lab:
         """The student's answers, and their checker, which is not handed
         out."""
         return self.folder / "answers.toml", self.folder / "answers.py"
+
+    def solution(self, root, name):
+        """The name of the file that holds the solution of the hand-in file
+        `name`: a copy in the lab's folder where the tree is to have a skeleton,
+        or that file itself."""
+        copy = f"{self.folder}/{SOLUTION}/{name}"
+        return copy if (Path(root) / copy).exists() else name
 
     @property
     def stamp(self):
@@ -153,14 +163,14 @@ KEYS = {
             "files": (TEXTS, True), "shift": (NUMBER, False),
             "cpus": (NUMBER, False),
             "mine": (TEXT, False), "given": (SWITCH, False),
-            "spoilers": (TEXTS, False)},
+            "spoilers": (TEXTS, False), "offers": (TEXTS, False)},
     "open": {"files": (TEXTS, True), "points": (NUMBER, True),
              "keep": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
              "title": (TEXT, False), "memory": (TEXT, False),
-             "append": (TEXT, False)},
+             "append": (TEXT, False), "hidden": (SWITCH, False)},
     "question": {"id": (TEXT, True), "tasks": (TEXTS, True),
                  "points": (NUMBER, True), "text": (TEXT, True),
                  "hint": (TEXT, True), "form": (TEXT, True),
@@ -295,9 +305,10 @@ def _check_files(root, lab, fail):
             fail(f"open: {name} is no C file among those that are handed in")
     if lab.mine and not (root / lab.folder / lab.mine).is_file():
         fail(f"mine: {lab.folder}/{lab.mine} is not a file")
-    for name in lab.spoilers:
-        if not (root / name).is_file() and not (root / STAMP).exists():
-            fail(f"spoilers: {name} is not a file")
+    for key, names in ("spoilers", lab.spoilers), ("offers", lab.offers):
+        for name in names:
+            if not (root / name).is_file() and not (root / STAMP).exists():
+                fail(f"{key}: {name} is not a file")
     sheet, checker = lab.answers
     if lab.questions:
         if str(sheet) not in lab.files:
@@ -365,9 +376,10 @@ FOR_AUTHORS = re.compile(
     r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|"
     r"tools/grading/(jplag|key|leaks|marks|mutants|soak)\.|"
     r"(?!docs/|kernel/fs/)(\w+/)+tests/"
-    r"(?!(kmem|debug)_test\.|fault\.h|servers$|bench\.c|devtest/)|"
-    rf"{FOLDER}/[^/]+/(cuts/|given/|wrong/|INSTRUCTOR\.md|answers\.py|"
-    r"survivors\.txt|witness\.py)")
+    r"(?!(kmem|debug)_test\.|fault\.h|servers$|bench\.c|devtest/|r1\.[ch]|"
+    r"trace\.h)|"
+    rf"{FOLDER}/[^/]+/(cuts/|given/|{SOLUTION}/|wrong/|INSTRUCTOR\.md|"
+    r"answers\.py|hidden\.py|survivors\.txt|witness\.py)")
 
 
 def belongs(name, lab):
@@ -443,8 +455,10 @@ def _foreign(root, lab):
 
 
 def _of_others(root, lab):
-    """The sources that other labs cut and this one does not hand in."""
-    return {cut.path for _, cut in _foreign(root, lab)} - set(lab.files)
+    """The sources with solutions that other labs cut and this one does not hand
+    in."""
+    return {cut.path for other, cut in _foreign(root, lab)
+            if other.solution(root, cut.path) == cut.path} - set(lab.files)
 
 
 def withheld(root, lab):
@@ -522,12 +536,20 @@ def _cut(root, lab, several, texts=()):
         raise LabError(str(e)) from e
 
 
+def _solutions(root, lab):
+    """{name: text} of the hand-in files that the tree has not solved."""
+    there = {name: lab.solution(root, name) for name in lab.files}
+    return {name: (Path(root) / copy).read_text("utf-8")
+            for name, copy in there.items() if copy != name}
+
+
 def _made(root, lab, solved, texts=()):
     """{name: text} of the files that cuts of this lab, except those of the
     tasks `solved`, and of later ones change. `texts` are those that are not as
     in the tree."""
+    texts = {**_solutions(root, lab), **dict(texts)}
     later, needed = _later(root, lab)
-    return {**dict(texts), **_cut(root, lab, [
+    return {**texts, **_cut(root, lab, [
         cut for cut in all_cuts(root, lab) + later
         if cut not in needed and cut.task not in solved], texts)}
 
@@ -557,7 +579,9 @@ def all_open(root):
     done."""
     texts = {}
     for lab in all_labs(root):
-        texts.update(_cut(root, lab, all_cuts(root, lab), texts))
+        texts.update(_cut(root, lab, [
+            cut for cut in all_cuts(root, lab)
+            if lab.solution(root, cut.path) == cut.path], texts))
     return texts
 
 

@@ -13,11 +13,9 @@ from pathlib import Path
 
 from tools.grading import forms, labs
 from tools.grading.budget import Budget, Spent
-from tools.grading.grading import LINES, GradeError, Outcome, clean, limits
+from tools.grading.grading import LINES, NOT_CHECKED, GradeError, Outcome, \
+    clean, limits
 from tools.run import gdb, qemu
-
-# The state of an answer that nothing here can judge.
-NOT_CHECKED = "not checked"
 
 # Processor seconds for a machine that is asked: it has no watchdog and takes
 # about 1.

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 
 from tools.grading.grading import clean
 from tools.grading.labs import Test
-from tools.grading.questions import NOT_CHECKED
+from tools.grading.grading import NOT_CHECKED
 
 
 KEPT = "your instructor's grader checks it"
@@ -54,11 +54,13 @@ def _row(outcome, width):
 
 
 def _unchecked(outcomes, width):
-    """One line about all answers that only the instructor can check."""
+    """One line about all answers, or tests, that only the instructor can
+    check."""
     left = [o.item.points for o in outcomes if _is_kept(o)]
     if not left:
         return []
-    name = f"{len(left)} answer{'s' * (len(left) > 1)}"
+    tests = any(isinstance(o.item, Test) for o in outcomes if _is_kept(o))
+    name = f"{len(left)} {'test' if tests else 'answer'}{'s' * (len(left) > 1)}"
     return [f"{name:<{width}}  {f'?/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
             f"{KEPT}"]
 

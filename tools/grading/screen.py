@@ -263,9 +263,9 @@ def errors(tree, lab, budget, **options):
     build, kind = workshop.kind(tree, lab)
     options["options"] = [*kind, *workshop.as_before(build)]
     rules, found = Rules(tree, lab), []
-    built = [(name, path) for name in sources(lab)
+    own = [lab.solution(tree, name) for name in sources(lab)]
+    built = [(name, path) for name in own
              for path in workshop.objects_of(build, name)]
-    own = [name for name in lab.files if name.endswith((".c", ".h"))]
     for name in own:
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
     if found:
@@ -284,10 +284,10 @@ def errors(tree, lab, budget, **options):
 
 # ---- allowed.toml ----------------------------------------------------------
 
-def defined_in(root, build, folder):
-    """What the sources of a folder define for others, by their objects."""
+def defined_in(root, build, patterns):
+    """What sources define for others, by their objects."""
     names = set()
-    for source in (Path(root) / folder).glob("*.c"):
+    for source in (at for p in patterns for at in Path(root).glob(p)):
         for path in workshop.objects_of(build, source.relative_to(root)):
             with open(path, "rb") as f:
                 names |= set(symbols(ELFFile(f))[1])
@@ -300,9 +300,10 @@ def computed(root, lab):
     one's."""
     data = {key: set() for key in Rules.KEYS}
     build = workshop.kind(root, lab)[0]
-    if any(name.startswith("mm/") for name in sources(lab)):
-        data["uses"] = defined_in(root, build, "mm") - ALWAYS
-    for name in sources(lab):
+    if any(str(Path(name).parent) == "mm" for name in sources(lab)):
+        data["uses"] = defined_in(root, build, ["mm/*.c"]) - ALWAYS
+    data["uses"] |= defined_in(root, build, lab.offers)
+    for name in (lab.solution(root, name) for name in sources(lab)):
         for path in workshop.objects_of(build, name):
             with open(path, "rb") as f:
                 used, defined = symbols(ELFFile(f))

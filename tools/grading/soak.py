@@ -28,7 +28,7 @@ def solution(lab, folder):
     """Writes the hand-in files of the solution."""
     for name in lab.files:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
+        shutil.copy(ROOT / lab.solution(ROOT, name), folder / name)
     if lab.questions:
         options = argparse.Namespace(patience=EACH, budget=WHOLE, work=None)
         machine = grader.Grader(options).pristine(lab, 0)

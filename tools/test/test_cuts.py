@@ -343,6 +343,8 @@ def tree(tmp_path):
     ('["mm/x.c"]', '["../mm/x.c"]', "not a path from"),
     ('["mm/x.c"]', '["mm/x.h"]', "mm/x.h is a header, which tests would"),
     ("reading =", 'spoilers = ["mm/w.c"]\nreading =', "mm/w.c is not a file"),
+    ("reading =", 'offers = ["mm/w.c"]\nreading =', "offers: mm/w.c is not a"),
+    ("points = 60", "points = 60\nhidden = 1", "hidden must be true or false"),
     ('["mm/x.c"]', "[]", "files is empty"),
     ('["mm/x.c"]', '["README.md"]',
      r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
@@ -500,6 +502,24 @@ def test_others_parts_are_objects(others, tmp_path):
     here = files(tmp_path / "later")
     assert {n for n in here if n.endswith((".o", "z.c", "view.py"))} == {
         "mm/z.c", "tools/z.c"}
+
+
+def test_a_solution_of_what_is_a_skeleton_in_the_tree(others, tmp_path):
+    """The hand-out of its lab is cut from it; others have the skeleton."""
+    (others / "mm/z.c").write_text("int skeleton;\n", encoding="utf-8")
+    copy = others / "docs/labs/03-slab/solution/mm/z.c"
+    copy.parent.mkdir(parents=True)
+    copy.write_text(C, encoding="utf-8")
+    assert labs.check_cuts(others)[1] == []
+    assert labs.solved(others, labs.load(others, 3))["mm/z.c"] == C
+    assert "mm/z.c" not in labs.all_open(others)
+    lab(others, "--lab", "2", "--out", tmp_path / "out")
+    text = (tmp_path / "out/mm/z.c").read_text(encoding="utf-8")
+    assert text == "int skeleton;\n"
+    lab(others, "--lab", "3", "--out", tmp_path / "later")
+    text = (tmp_path / "later/mm/z.c").read_text(encoding="utf-8")
+    assert "lab_missing" in text and "skeleton" not in text
+    assert not any("solution" in name for name in files(tmp_path / "later"))
 
 
 def test_others_parts_that_do_not_build(others, tmp_path):

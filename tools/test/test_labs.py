@@ -151,7 +151,9 @@ class Bench:
 
     def grade(self, kernel, answers):
         """{name: outcome} of everything."""
-        outcomes = grading.run_tests(kernel, self.lab, Budget())
+        outcomes = grading.run_tests(
+            kernel, self.lab, Budget(),
+            grading.hidden_options(ROOT, self.lab, 0))
         if self.lab.questions:
             outcomes += questions.check(
                 self.lab, questions.write_answers(answers), self.checker,
@@ -283,6 +285,19 @@ def test_what_is_ones_own(number, said):
     assert (done.returncode == 0) == (done.stderr == "")
 
 
+def test_hidden_tests_are_for_the_grader(monkeypatch):
+    monkeypatch.setattr(grading.stopped, "Kernel", lambda kernel: kernel)
+    monkeypatch.setattr(grading, "run_test", lambda kernel, test, *_:
+                        grading.Outcome(test, "pass", [test.append]))
+    lab = labs.load(ROOT, 2)
+    lab.tests = [labs.Test("2.x", ["2.1"], 1, "?", append="a=1", hidden=True)]
+    said = [grading.run_tests("kernel", lab, Budget(), options)[0]
+            for options in (None, "b=2")]
+    assert [(o.state, o.text) for o in said] == [
+        ("not checked", []), ("pass", ["a=1 b=2"])]
+    assert grading.hidden_options(ROOT, lab, 1) is None
+
+
 # ---- what it earns ---------------------------------------------------------
 
 @each_proof
@@ -364,11 +379,16 @@ def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
     assert list(here) == list(there) == [item.name for item in lab.items]
     kept = [name for name, item in here.items()
             if item["output"].startswith("not checked")]
-    assert kept == [q.id for i, q in enumerate(lab.questions) if i % 4 < 2]
+    hidden = [t.name for t in lab.tests if t.hidden]
+    assert kept == hidden + [q.id for i, q in enumerate(lab.questions)
+                             if i % 4 < 2]
     for name in set(here) - set(kept):
         assert here[name] == there[name]
     for name in kept:
         said = there[name]["output"].split("\n")[0]
+        if name in hidden:
+            assert said == "not written"
+            continue
         assert said in ("pass", "wrong", "not checked")
         assert said != "pass" or answers[name] == right[name]
 
@@ -476,8 +496,9 @@ def head(patch):
 def patched(lab, patch, folder):
     """{name: text} of the files that a patch changes, as in a hand-out."""
     names = set(re.findall(r"(?m)^\+\+\+ b/(\S+)", patch.read_text("utf-8")))
-    assert names and names <= set(lab.files), \
-        f"{patch.name} changes {names - set(lab.files)}: not handed in"
+    files = {lab.solution(ROOT, name): name for name in lab.files}
+    assert names and names <= set(files), \
+        f"{patch.name} changes {names - set(files)}: not handed in"
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
@@ -485,7 +506,8 @@ def patched(lab, patch, folder):
                           check=False, capture_output=True, encoding="utf-8")
     assert done.returncode == 0, done.stderr
     return labs.solved(ROOT, lab, {
-        name: (folder / name).read_text(encoding="utf-8") for name in names})
+        files[name]: (folder / name).read_text(encoding="utf-8")
+        for name in names})
 
 
 @pytest.mark.parametrize("lab, patch", params(

@@ -168,7 +168,8 @@ def test_a_hand_out_has_tests_that_labs_use():
         names = labs.in_hand_out(ROOT, lab, labs.tracked(ROOT))
         assert {n.rsplit("/", 1)[0] for n in names if "/tests/" in n} == {
             f"{lab.folder}/tests", "kernel/fs/tests", "kernel/x86/tests",
-            "mm/debug/tests", "mm/tests", "user/tests", "user/tests/devtest"}
+            "mm/debug/tests", "mm/others/tests", "mm/tests", "user/tests",
+            "user/tests/devtest"}
 
 
 def test_places_that_may_stay(tree):
