@@ -54,15 +54,19 @@ OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_kmem_totals.o kernel/shell/cmd_kmem_walk.o \
                   kernel/shell/cmd_kmem_whatis.o
 
+# The lab whose students write one.
+OWN_LAB      := docs/labs/10-your-own-allocator
+
 ALLOCATOR ?=
 ifneq ($(ALLOCATOR),)
 ifneq ($(ALLOCATOR),$(filter $(OTHERS),$(firstword $(ALLOCATOR))))
 $(error ALLOCATOR='$(ALLOCATOR)' is none of the other allocators, which are \
     $(OTHERS))
 endif
-ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(wildcard .lab),)
+ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(if \
+    $(wildcard $(OWN_LAB)/tests),,$(wildcard .lab)),)
 $(error ALLOCATOR= is for the product on one processor, without SANITIZE, SMP, \
-    CPUS and WORKSHOP, and not for a hand-out)
+    CPUS and WORKSHOP, and not for the hand-out of another lab than 10)
 endif
 ifneq ($(filter-out kernel run iso run-iso screenshot compare replay-kernel,\
     $(MAKECMDGOALS)),)
@@ -92,6 +96,12 @@ WORKSHOP_IN  := $(addsuffix /tests,kernel kernel/* mm mm/* drivers \
                   tools/workshop/* docs/labs/*/services
 WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
                   $(wildcard $(WORKSHOP_IN:%=%/*.c)))
+# Lab 10's tests compare the allocator of a student with others. In the tree it
+# is the lab's solution, where mm/others/yours.c is a skeleton.
+WORKSHOP_SRC += $(if $(wildcard $(OWN_LAB)/tests),$(addprefix mm/others/,\
+                  supply.c bsd.c slob.c sunos.c tests/r1.c) $(firstword \
+                  $(wildcard $(OWN_LAB)/solution/mm/others/yours.c) \
+                  mm/others/yours.c))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
 
 # Of it, what the kernels of `make compare` have.

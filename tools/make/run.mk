@@ -10,8 +10,8 @@ export CMD APPEND DISK STUB MEM ICOUNT KVM CPUS CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 
 # The kernel to boot: the product, or with WORKSHOP=1 the workshop kernel, which
-# has the tests of labs; a hand-out boots it, too.
-WORKSHOP ?= $(if $(wildcard .lab),1)
+# has the tests of labs; a hand-out boots it, too, but with another allocator.
+WORKSHOP ?= $(if $(ALLOCATOR),,$(if $(wildcard .lab),1))
 BOOTED := $(if $(call on,WORKSHOP),$(WORKSHOP_KERNEL),\
             $(PRODUCT))
 

@@ -29,7 +29,7 @@ from tools.test.mutants import place, try_part
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 QUICKEST = 6  # the lab that each `make test` proves
-SEEDED = {1, 2, 4, 5, 6, 7, 9}  # tests or answers depend on the seed
+SEEDED = {1, 2, 4, 5, 6, 7, 9, 10}  # tests or answers depend on the seed
 EACH = 4  # mutants of each solution that are tried, those of the seed 1
 
 
@@ -295,7 +295,9 @@ def test_hidden_tests_are_for_the_grader(monkeypatch):
             for options in (None, "b=2")]
     assert [(o.state, o.text) for o in said] == [
         ("not checked", []), ("pass", ["a=1 b=2"])]
+    ten = labs.load(ROOT, 10)
     assert grading.hidden_options(ROOT, lab, 1) is None
+    assert len({grading.hidden_options(ROOT, ten, n) for n in range(20)}) == 20
 
 
 # ---- what it earns ---------------------------------------------------------
