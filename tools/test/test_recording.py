@@ -284,6 +284,16 @@ def test_wrong_words_change_nothing():
         2 * re.findall(r"trace: one has (\d+) records", run.text)
 
 
+def test_many_traces():
+    with qemu.Machine(kernel(), "trace=4") as machine:
+        machine.prompt()  # before it a typed character may be lost
+        said = [machine.command("; ".join(f"trace save {row}-{i}"
+                                          for i in range(13)))
+                for row in "abcde"]
+    assert re.findall(r"trace: (?!.* records).*", "".join(said)) == [
+        "trace: 64 traces are saved, and no more can be"]
+
+
 def test_memory_for_the_recording():
     run = qemu.run(kernel(), "trace; poweroff", append="trace=3 trace=8")
     assert "option trace=: 3 is not a value for it" in run.text

@@ -7,4 +7,4 @@ TERM = "2026-1"  # another text each term
 
 
 def append(seed):
-    return f"trace={random.Random(f'{TERM} {seed}').randrange(1, 10 ** 8)}"
+    return f"unseen={random.Random(f'{TERM} {seed}').randrange(1, 10 ** 8)}"

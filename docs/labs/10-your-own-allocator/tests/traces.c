@@ -8,7 +8,7 @@
  * it is freed.
  *
  * The seed is that of the hand-out; of tests that only the grader runs it is
- * the kernel option trace=. Costs are instructions of the allocator's own: the
+ * the kernel option unseen=. Costs are instructions of the allocator's own: the
  * lab runs with one per nanosecond, and what the supply needs is left out, but
  * a call of it counts as PAGE_COST.
  */
@@ -255,7 +255,7 @@ static bool set_trace(char *text)
     return unseen != 0 && *text == '\0';
 }
 
-BOOT_OPTION(trace, "trace=", "trace=SEED",
+BOOT_OPTION(unseen, "unseen=", "unseen=SEED",
             "the seed of lab 10's traces that the grader chooses", set_trace);
 
 static uint32_t seen_seed(void)
