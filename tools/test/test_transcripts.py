@@ -131,7 +131,7 @@ def test_answers_are_compared_and_written(tmp_path, monkeypatch):
     """Numbers and widths do not count, words and lines do."""
     path = page(tmp_path, monkeypatch, """
     slate> same
-    ROW   1 0xc0
+    ROW   1 0xc0 buffer c04de008 deadbeef
     slate> other
     said
     slate> long
@@ -141,7 +141,8 @@ def test_answers_are_compared_and_written(tmp_path, monkeypatch):
     slate> left out
 """)
     block, = shells.blocks(path)
-    pairs = [(block, [["ROW 22 0xc1"], ["says", "more"],
+    pairs = [(block, [["ROW 22 0xc1 buffer c7fce008 deadbeef"],
+                      ["says", "more"],
                       ["first", "b", "end"], ["anything"]])]
     assert [(where, had) for where, had, _ in shells.differences(pairs)] == \
         [("page.md:4: slate> other", ["said"]),
@@ -149,7 +150,7 @@ def test_answers_are_compared_and_written(tmp_path, monkeypatch):
     shells.rewrite(pairs)
     assert path.read_text(encoding="utf-8") == """
     slate> same
-    ROW   1 0xc0
+    ROW   1 0xc0 buffer c04de008 deadbeef
     slate> other
     says
     more

@@ -45,8 +45,9 @@ def entries(text):
 
 
 def words(line):
-    """A line without the parts that may change."""
-    line = re.sub(r"0x[0-9a-f]+", "N", line)
+    """A line without the parts that may change. An address has 0x before it, or
+    eight digits; a pattern, as deadbeef, has letters alone."""
+    line = re.sub(r"0x[0-9a-f]+|\b(?=[a-f]*\d)[0-9a-f]{8}\b", "N", line)
     line = re.sub(r"\d+(\.\d+)?", "N", line)
     return re.sub(r" +", " ", line).strip()
 
