@@ -47,6 +47,7 @@
  */
 #include "mm/others/linux_slab.h"
 #include "kernel/lib/string.h"
+#include "mm/others/whole.h"
 #include "mm/page.h"
 
 #define LSLAB_ORDERS  11   /* one more than the largest */
@@ -62,7 +63,6 @@ struct lslab_stat lslab_stat;
 static struct other_heap heap;
 static struct lslab_cache *untyped[LSLAB_UNTYPED];
 static size_t free_bytes;     /* of slabs, but for their indices */
-static size_t whole_count;    /* requests that have whole pages */
 static struct list back;      /* slabs to return, at the end of an operation */
 static uint64_t next_reap_ms; /* of what is the node's */
 
@@ -642,7 +642,7 @@ static void lslab_init(struct supply *s)
     memset(&lslab_stat, 0, sizeof(lslab_stat));
     list_init(&lslab_caches);
     list_init(&back);
-    free_bytes = whole_count = 0;
+    free_bytes = 0;
     next_reap_ms = LSLAB_NODE_MS;
     for (unsigned i = 0; i < LSLAB_UNTYPED; i++) {
         struct lslab_cache shape = {.cache_object = untyped_size[i]};
@@ -656,46 +656,22 @@ static void lslab_init(struct supply *s)
 
 /* ---- whole pages -------------------------------------------------------- */
 
-static size_t lslab_whole_bytes(size_t size)
-{
-    size_t bytes = PAGE_SIZE;
-
-    while (bytes < size)
-        bytes *= 2;
-    return bytes;
-}
-
 static void *lslab_whole_alloc(size_t size)
 {
-    size_t bytes = lslab_whole_bytes(size);
-    void *p = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+    void *p = other_whole_alloc(&heap, NULL, size);
 
-    other_lock(&heap);
-    if (p != NULL) {
+    if (p != NULL)
         lslab_page(p)->slab_active = (uint32_t)size;
-        whole_count++;
-        other_count_pages(&heap, (ptrdiff_t)(bytes >> PAGE_SHIFT));
-        other_count_alloc(&heap, NULL, size, bytes, 0);
-    } else {
-        other_count_fail(&heap, NULL);
-    }
-    other_unlock(&heap);
     return p;
 }
 
 static void lslab_whole_free(void *p, size_t size)
 {
-    size_t bytes = lslab_whole_bytes(size);
     const struct lslab_slab *page = lslab_page(p);
 
     if (page->slab_cache != NULL || page->slab_active != size)
         mm_panic("linux_slab: %p is not a block of %zu bytes", p, size);
-    other_lock(&heap);
-    whole_count--;
-    other_count_free(&heap, NULL, size, bytes, 0);
-    other_count_pages(&heap, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
-    other_unlock(&heap);
-    supply_free(heap.heap_supply, p, bytes >> PAGE_SHIFT);
+    other_whole_free(&heap, NULL, p, size);
 }
 
 /* ---- the operations ----------------------------------------------------- */
@@ -862,7 +838,7 @@ static const char *lslab_check(void)
         wrong = check_lslab_cache(list_entry(l, struct lslab_cache, cache_link),
                                   &sum);
     if (wrong == NULL &&
-        sum.sum_active - sum.sum_queued - sum.sum_index + whole_count !=
+        sum.sum_active - sum.sum_queued - sum.sum_index + heap.heap_whole !=
             st->stat_allocs - st->stat_frees)
         wrong = "objects are neither free nor allocated";
     if (wrong == NULL && sum.sum_free != free_bytes)

@@ -52,6 +52,7 @@
  */
 #include "mm/others/linux_slub.h"
 #include "kernel/lib/string.h"
+#include "mm/others/whole.h"
 #include "mm/page.h"
 
 #define SLUB_LINK     sizeof(uint32_t)
@@ -63,9 +64,8 @@ struct slub_stat slub_stat;
 
 static struct other_heap heap;
 static struct slub_cache untyped[SLUB_UNTYPED];
-static size_t free_bytes;  /* of slabs: all that is not allocated */
-static size_t whole_count; /* requests that have whole pages */
-static struct list back;   /* slabs to return, at the end of an operation */
+static size_t free_bytes; /* of slabs: all that is not allocated */
+static struct list back;  /* slabs to return, at the end of an operation */
 
 /* ---- geometry ----------------------------------------------------------- */
 
@@ -532,35 +532,20 @@ static void slub_put(struct slub_cache *k, void *obj, size_t size,
 
 static void *slub_whole_alloc(size_t size)
 {
-    size_t bytes = (size_t)PAGE_SIZE << slub_order_of(size);
-    void *p = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+    void *p = other_whole_alloc(&heap, NULL, size);
 
-    other_lock(&heap);
-    if (p != NULL) {
+    if (p != NULL)
         slub_page(p)->slub_free = (uint32_t)size;
-        whole_count++;
-        other_count_pages(&heap, (ptrdiff_t)(bytes >> PAGE_SHIFT));
-        other_count_alloc(&heap, NULL, size, bytes, 0);
-    } else {
-        other_count_fail(&heap, NULL);
-    }
-    other_unlock(&heap);
     return p;
 }
 
 static void slub_whole_free(void *p, size_t size)
 {
-    size_t bytes = (size_t)PAGE_SIZE << slub_order_of(size);
     const struct slub_slab *page = slub_page(p);
 
     if (page->slub_head != NULL || page->slub_free != size)
         mm_panic("linux_slub: %p is not a block of %zu bytes", p, size);
-    other_lock(&heap);
-    whole_count--;
-    other_count_free(&heap, NULL, size, bytes, 0);
-    other_count_pages(&heap, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
-    other_unlock(&heap);
-    supply_free(heap.heap_supply, p, bytes >> PAGE_SHIFT);
+    other_whole_free(&heap, NULL, p, size);
 }
 
 /* ---- caches ------------------------------------------------------------- */
@@ -685,7 +670,7 @@ static void slub_init(struct supply *s)
     memset(&slub_stat, 0, sizeof(slub_stat));
     list_init(&slub_caches);
     list_init(&back);
-    free_bytes = whole_count = 0;
+    free_bytes = 0;
     for (unsigned i = 0; i < SLUB_UNTYPED; i++) {
         slub_shape(&untyped[i],
                    i < ARRAY_SIZE(small)
@@ -861,7 +846,7 @@ static const char *slub_check(void)
     if (wrong == NULL)
         wrong = check_full(&sum);
     if (wrong == NULL &&
-        sum.sum_objects + whole_count != st->stat_allocs - st->stat_frees)
+        sum.sum_objects + heap.heap_whole != st->stat_allocs - st->stat_frees)
         wrong = "objects are neither free nor allocated";
     if (wrong == NULL && sum.sum_free != free_bytes)
         wrong = "free bytes are not as many as counted";

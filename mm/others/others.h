@@ -201,6 +201,7 @@ struct other_heap {
     mm_lock_t heap_lock;
     struct supply *heap_supply;
     struct other_stat heap_stat;
+    size_t heap_whole; /* blocks of other_whole_alloc */
 };
 
 void other_init(struct other_heap *h, const char *name, struct supply *s);

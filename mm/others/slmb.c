@@ -17,7 +17,7 @@
  *
  * An allocation searches one list of its own processor. If no page there has
  * room it gets a new one, even if another processor has a page with room. A
- * free puts the block into its page, whoever owns it. A page that was full is
+ * free puts the block into its page, on any list. A page that was full is
  * on no list, and then goes to the processor that frees: pages move to where
  * memory is freed.
  *
@@ -33,6 +33,7 @@
  * more with each processor. It constructs objects anew, as SLOB does.
  */
 #include "mm/others/slmb.h"
+#include "mm/others/whole.h"
 #include "mm/page.h"
 
 /* A page has 2048 units. A free block of several has its length in the first,
@@ -299,44 +300,21 @@ static void slmb_block_free(void *b, size_t bytes, size_t header, size_t size,
 
 /* ---- whole pages -------------------------------------------------------- */
 
-static size_t slmb_whole_pages(size_t size)
-{
-    size_t pages = 1;
-
-    while (pages << PAGE_SHIFT < size)
-        pages *= 2;
-    return pages;
-}
-
 static void *slmb_whole_alloc(size_t size, struct other_cache *c)
 {
-    size_t bytes = slmb_whole_pages(size) << PAGE_SHIFT;
-    void *p = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+    void *p = other_whole_alloc(&heap, c, size);
 
-    other_lock(&heap);
-    if (p != NULL) {
+    if (p != NULL)
         slmb_page_of(p)->slmb_bytes = size;
-        other_count_pages(&heap, (ptrdiff_t)(bytes >> PAGE_SHIFT));
-        other_count_alloc(&heap, c, size, bytes, 0);
-    } else {
-        other_count_fail(&heap, c);
-    }
-    other_unlock(&heap);
     return p;
 }
 
 static void slmb_whole_free(void *p, size_t size, struct other_cache *c)
 {
-    size_t bytes = slmb_whole_pages(size) << PAGE_SHIFT;
-
     if (slmb_page_of(p)->slmb_bytes != size)
         mm_panic("slmb: %p was allocated with %zu bytes, freed with %zu", p,
                  slmb_page_of(p)->slmb_bytes, size);
-    other_lock(&heap);
-    other_count_free(&heap, c, size, bytes, 0);
-    other_count_pages(&heap, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
-    other_unlock(&heap);
-    supply_free(heap.heap_supply, p, bytes >> PAGE_SHIFT);
+    other_whole_free(&heap, c, p, size);
 }
 
 /* ---- the operations ----------------------------------------------------- */

@@ -37,6 +37,7 @@
  * allocation constructs its object anew.
  */
 #include "mm/others/slob.h"
+#include "mm/others/whole.h"
 #include "mm/page.h"
 
 /* A page has 2048 units. A free block of several has its length in the first,
@@ -275,44 +276,21 @@ static void block_free(void *b, size_t bytes, size_t header, size_t size,
 
 /* ---- whole pages -------------------------------------------------------- */
 
-static size_t whole_pages(size_t size)
-{
-    size_t pages = 1;
-
-    while (pages << PAGE_SHIFT < size)
-        pages *= 2;
-    return pages;
-}
-
 static void *whole_alloc(size_t size, struct other_cache *c)
 {
-    size_t bytes = whole_pages(size) << PAGE_SHIFT;
-    void *p = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+    void *p = other_whole_alloc(&heap, c, size);
 
-    other_lock(&heap);
-    if (p != NULL) {
+    if (p != NULL)
         page_of(p)->slob_bytes = size;
-        other_count_pages(&heap, (ptrdiff_t)(bytes >> PAGE_SHIFT));
-        other_count_alloc(&heap, c, size, bytes, 0);
-    } else {
-        other_count_fail(&heap, c);
-    }
-    other_unlock(&heap);
     return p;
 }
 
 static void whole_free(void *p, size_t size, struct other_cache *c)
 {
-    size_t bytes = whole_pages(size) << PAGE_SHIFT;
-
     if (page_of(p)->slob_bytes != size)
         mm_panic("slob: %p was allocated with %zu bytes, freed with %zu", p,
                  page_of(p)->slob_bytes, size);
-    other_lock(&heap);
-    other_count_free(&heap, c, size, bytes, 0);
-    other_count_pages(&heap, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
-    other_unlock(&heap);
-    supply_free(heap.heap_supply, p, bytes >> PAGE_SHIFT);
+    other_whole_free(&heap, c, p, size);
 }
 
 /* ---- the operations ----------------------------------------------------- */

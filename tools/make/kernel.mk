@@ -38,7 +38,7 @@ $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 # The kernels of the other allocators (mm/others/serve.c): the objects are the
 # product's, but the linker takes an allocator of mm/others/ in the place of the
 # slab allocator, and of the shell's commands about it.
-OTHERS       := $(filter-out supply serve,$(patsubst mm/others/%.c,%,\
+OTHERS       := $(filter-out supply serve whole,$(patsubst mm/others/%.c,%,\
                   $(wildcard mm/others/*.c)))
 # All but the skeleton of one's own (mm/others/yours.c).
 OTHERS_DONE  := $(filter-out yours,$(OTHERS))
@@ -99,7 +99,8 @@ WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
 # Lab 10's tests compare the allocator of a student with others. In the tree it
 # is the lab's solution, where mm/others/yours.c is a skeleton.
 WORKSHOP_SRC += $(if $(wildcard $(OWN_LAB)/tests),$(addprefix mm/others/,\
-                  supply.c bsd.c slob.c sunos.c tests/r1.c) $(firstword \
+                  supply.c whole.c bsd.c slob.c sunos.c tests/r1.c) \
+                  $(firstword \
                   $(wildcard $(OWN_LAB)/solution/mm/others/yours.c) \
                   mm/others/yours.c))
 C_SRC        := $(filter-out $(WORKSHOP_SRC),$(C_SRC))
@@ -299,7 +300,7 @@ $(eval $(call kernel,slate,$$(OBJ)))
 
 OTHERS_OBJ := $(filter-out $(OTHERS_OUT:%=$(BUILD)/%),$(OBJ)) \
                 $(addprefix $(BUILD)/,$(OTHERS_SHELL:.c=.o) \
-                  mm/others/serve.o mm/others/supply.o)
+                  mm/others/serve.o mm/others/supply.o mm/others/whole.o)
 $(foreach a,$(OTHERS),$(eval $(call kernel,slate-$(a),\
     $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o,\
     -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))

@@ -49,7 +49,7 @@ $(eval $(call host,$(BUILD)/mutants,$$(HOST_MUT),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/kmem.h on another allocator.
-SERVE_SRC := $(addprefix mm/others/,serve.c supply.c slob.c sunos.c \
+SERVE_SRC := $(addprefix mm/others/,serve.c supply.c whole.c slob.c sunos.c \
                tests/test_serve.c) mm/page.c mm/buddy.c mm/segkmem.c \
                mm/inspect/buddy_verify.c mm/tests/host/platform.c \
                tools/test/budget.c
@@ -148,7 +148,8 @@ MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 
 # The same of the other allocators, behind the same interface.
 SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
-                  mm/others/serve.c mm/others/supply.c
+                  mm/others/serve.c mm/others/supply.c \
+                  mm/others/whole.c
 SCALE_DIR    := $(BUILD)/scale/others
 $(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
     $$(MAGAZINES)))

@@ -21,7 +21,7 @@ KEEP = ("bsd",)  # most pages that they ever had
 # When asked: they return pages at once, or never.
 NOTHING_TO_RETURN = ("bsd", "slmb", "slob", "sunos")
 OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
-                if p.stem not in ("serve", "supply", "yours"))
+                if p.stem not in ("serve", "supply", "whole", "yours"))
 PROGRAMS = ("run -p init usertests pipe task file.exhaustion memory",
             "run -p init hackbench", "run kenbus -u 2 -i 1")
 
@@ -150,7 +150,7 @@ def test_a_kernel_has_one_allocator():
     for name in ALLOCATORS:
         other = linked(f"slate-{name}")
         assert {o for o in other if o.startswith("mm/others/")} == {
-            f"mm/others/{o}" for o in ("serve", "supply", name)}
+            f"mm/others/{o}" for o in ("serve", "supply", "whole", name)}
         assert not [o for o in other if o.startswith(("mm/kmem_", "mm/debug/",
                                                       "mm/inspect/kmem_"))]
         assert {o for o in other - own if not o.startswith("symbols/")} <= {

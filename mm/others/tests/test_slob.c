@@ -1,6 +1,8 @@
 /*
  * SLOB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes.
+ *
+ * Tests: mm/others/whole.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"

@@ -1,0 +1,41 @@
+/*
+ * Blocks of whole pages: see whole.h.
+ */
+#include "mm/others/whole.h"
+#include "mm/page.h"
+
+static size_t whole_bytes(size_t size)
+{
+    return (size_t)1 << MAX(other_power(size), (unsigned)PAGE_SHIFT);
+}
+
+void *other_whole_alloc(struct other_heap *h, struct other_cache *c,
+                        size_t size)
+{
+    size_t bytes = whole_bytes(size);
+    void *p = supply_alloc(h->heap_supply, bytes >> PAGE_SHIFT, bytes);
+
+    other_lock(h);
+    if (p != NULL) {
+        h->heap_whole++;
+        other_count_pages(h, (ptrdiff_t)(bytes >> PAGE_SHIFT));
+        other_count_alloc(h, c, size, bytes, 0);
+    } else {
+        other_count_fail(h, c);
+    }
+    other_unlock(h);
+    return p;
+}
+
+void other_whole_free(struct other_heap *h, struct other_cache *c, void *p,
+                      size_t size)
+{
+    size_t bytes = whole_bytes(size);
+
+    other_lock(h);
+    h->heap_whole--;
+    other_count_free(h, c, size, bytes, 0);
+    other_count_pages(h, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
+    other_unlock(h);
+    supply_free(h->heap_supply, p, bytes >> PAGE_SHIFT);
+}
