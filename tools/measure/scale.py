@@ -60,7 +60,8 @@ def count(program, cpus):
 def figures_of_kernel(kernel, cpus):
     """{key: instructions} of `scale` and of hot pairs."""
     done = qemu.run(kernel, "scale; bench kmem_cache; bench kmem; poweroff",
-                    memory="128", budget=BUDGET, extra=["-smp", str(cpus)])
+                    memory="128", budget=BUDGET, extra=["-smp", str(cpus)],
+                    initrd="")
     if done.problem:
         sys.exit("make scale: the run failed\n" + done.explain())
     return {e["key"]: e["value"] for e in done.named["bench"]}
