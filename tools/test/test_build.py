@@ -292,10 +292,11 @@ MISTAKES = {
         "incompatible-pointer-types",
     "int f(void);\nint f(void)\n{\n}\n": "return-type",
 }
-# A folder of objects, and one of sources, for each kind of compilation.
-KINDS = [("build", "kernel"), ("build/user", "user/bin"), ("build/host", "mm"),
-         ("build/threads", "mm"), ("build/races", "mm"),
-         ("build/scale/slab", "mm"), ("build/wakes", "kernel/task")]
+# A folder of objects, and one of sources, for each kind of compilation. Other
+# flags make everything in a folder anew, so these have one of their own.
+KINDS = [("plain", "kernel"), ("plain/user", "user/bin"), ("plain/host", "mm"),
+         ("plain/threads", "mm"), ("plain/races", "mm"),
+         ("plain/scale/slab", "mm"), ("plain/wakes", "kernel/task")]
 
 
 def compile_one(tree, objects, folder, text):
@@ -304,7 +305,8 @@ def compile_one(tree, objects, folder, text):
     source = tree / folder / "one.c"
     source.write_text(text, encoding="utf-8")
     try:
-        return make(tree, f"{objects}/{folder}/one.o", "WERROR=0")
+        return make(tree, f"{objects}/{folder}/one.o", "BUILD=plain",
+                    "WERROR=0")
     finally:
         source.unlink()
 
@@ -317,7 +319,7 @@ def test_mistakes_that_link_are_errors(tree, objects, folder):
 
 
 def test_kprintf_is_declared_by_the_header_of_its_name(tree):
-    done = compile_one(tree, "build", "kernel",
+    done = compile_one(tree, "plain", "kernel",
                        '#include "kernel/lib/printf.h"\n\n'
                        "void prints(void);\nvoid prints(void)\n{\n"
                        '    kprintf("%d\\n", 1);\n}\n')
