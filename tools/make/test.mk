@@ -334,6 +334,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 .PHONY: mutants storm powercut
 .PHONY: test-ext2 fuzz-ext2
 .PHONY: test-threads test-magazines schedules races test-bochs test-v86
+.PHONY: test-web
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
 	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py \
@@ -380,6 +381,11 @@ test-bochs: $(KERNELS) | $(DEPS)  ## the product and the suites in Bochs
 	@$(PYTEST) $(EVERY) tools/test/test_bochs.py
 
 test-all test-v86: $(NODE_ENV)/done
+test-all test-web: web
+test-web:                         ## the page of `make web`, in Chromium
+	@$(PYTEST) $(EVERY) tools/test/test_web.py \
+	    tools/test/test_web_layouts.py
+
 test-v86: $(WORKSHOP_KERNEL)      ## the suites in v86
 	@$(PYTEST) $(EVERY) tools/test/test_v86.py
 

@@ -19,3 +19,26 @@ $(NODE_ENV)/done: $(addprefix tools/web/,requirements.txt package.json \
 	    'install Node.js and its packages, see above: web, test-v86 and' \
 	    'test-all need them' >&2; exit 1; }
 	@touch $@
+
+# The page boots the product without its debug information: of that, what the
+# page needs is in layouts.json.
+WEB      := $(BUILD)/web
+STRIPPED := $(BUILD)/live
+
+$(STRIPPED)/kernel.elf: $(KERNEL)
+	@mkdir -p $(@D)
+	$(Q)$(OBJCOPY) --strip-all $< $@
+
+$(STRIPPED)/layouts.json: $(KERNEL) tools/web/layouts.py \
+    tools/run/symbols.py | $(DEPS)
+	$(call say,LAYOUTS,$@)
+	@mkdir -p $(@D)
+	$(Q)$(PYTHON) -m tools.web.layouts $< $@
+
+WEB_FILES := $(addprefix $(STRIPPED)/,kernel.elf layouts.json) $(INITRD)
+
+.PHONY: web
+web: $(WEB_FILES) $(NODE_ENV)/done book ## Slate in a browser:
+                                  ## build/web/live/index.html, beside the
+                                  ## book; build/web/slate.html, one file
+	@$(PYTHON) -m tools.web.page $(WEB) build/book $(WEB_FILES)

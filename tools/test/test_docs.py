@@ -12,7 +12,7 @@ pytestmark = pytest.mark.plain
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md"),
                 *(ROOT / "docs/labs").glob("*/*.md")])
 FOLDERS = "boot kernel mm drivers user tools docs".split()
-SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".cfg")
+SOURCES = (".c", ".h", ".asm", ".ld", ".py", ".mjs", ".cfg")
 
 each_page = pytest.mark.parametrize(
     "page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -1,5 +1,5 @@
 """Writes what a reader of a machine's memory has to know of its kernel, from
-the kernel's debug information, as JSON (docs/live.md describes it).
+the kernel's debug information, as JSON (docs/live.md).
 
     python3 -m tools.web.layouts KERNEL.elf OUT.json
 

@@ -1,0 +1,60 @@
+"""The page that runs Slate, in Chromium without a window: `make test-web`.
+
+Each test is a script of tools/web/tests/, which browser.mjs gives the page.
+"""
+
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+from conftest import ROOT, product
+from tools.run import v86
+
+PAGE = ROOT / "tools/web/tests/browser.mjs"
+
+pytestmark = [pytest.mark.long, pytest.mark.plain]
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def site():
+    """The address of build/web, on a server without any settings."""
+    folder = product("web/live/index.html", "web").parents[1]
+    with http.server.ThreadingHTTPServer(
+            ("127.0.0.1", 0),
+            functools.partial(Quiet, directory=str(folder))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def in_browser(url, test):
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        pytest.skip("chromium is missing: tools/setup web")
+    done = subprocess.run([v86.NODE, PAGE, v86.ENV, chromium, url, test],
+                          encoding="utf-8", stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("test", ["commands", "controls", "death", "link"])
+def test_page(site, test):
+    in_browser(f"{site}/live/index.html", test)
+
+
+def test_one_file_opens_from_disk():
+    in_browser(product("web/slate.html", "web").as_uri(), "link")
+
+
+def test_all_scripts_are_run():
+    scripts = {path.stem for path in PAGE.parent.glob("*.mjs")}
+    assert scripts == {"browser", "commands", "controls", "death", "link"}

@@ -1,0 +1,173 @@
+/*
+ * A PC that runs Slate in the page, by the emulator v86: what the terminal and
+ * the drawing of the heap use of it. They read the guest's memory; nothing here
+ * writes to it.
+ *
+ *     const machine = new Machine({ files, megabytes: 32, line: "run=kmastat" });
+ *     machine.on("output", byte => …);
+ *     await machine.run();
+ *
+ * Events:
+ *     output   a byte of the serial line
+ *     event    an object: a line of JSON from port 0xE9
+ *     running  true or false, when that changes
+ *     dead     { reason, text }. The reasons: "off", "exit" and "reset", which
+ *              the guest asked for; "panic", after which the kernel's shell
+ *              still answers; "fault", an exception that the emulator cannot
+ *              deliver, as a fault while another is handled.
+ */
+import { V86 } from "v86/build/libv86.mjs";
+
+const DEBUG_PORT = 0xE9;
+const EXIT_PORT = 0xF4;
+const LEAST = 64; // MiB that v86 gives a machine which has an archive
+const ENDED = Symbol("the guest has ended the machine");
+
+export class Machine {
+    #emulator;
+    #listeners = { output: [], event: [], running: [], dead: [] };
+    #line = "";   // of port 0xE9, so far
+    #running = false;
+    #off = false; // if the exit port is written next, it is by poweroff
+    #ended = false;
+    #ready;
+
+    /* files: { kernel, initrd, bios, vga_bios, wasm }, each an Uint8Array.
+     * megabytes: what the kernel uses. line: more of its command line, which
+     * run= ends. screen: the element that shows the VGA
+     * screen, as v86 wants it; or null. */
+    constructor({ files, megabytes = 32, line = "", screen = null }) {
+        const image = name => ({ buffer: files[name].slice().buffer });
+
+        this.megabytes = megabytes;
+        this.#emulator = new V86({
+            wasm_fn: async imports => (await WebAssembly.instantiate(
+                files.wasm, imports)).instance.exports,
+            memory_size: Math.max(megabytes, LEAST) << 20,
+            bios: image("bios"),
+            vga_bios: image("vga_bios"),
+            multiboot: image("kernel"),
+            initrd: image("initrd"),
+            cmdline: `mem=${megabytes} ${line}`,
+            screen: { container: screen },
+            disable_speaker: true,
+            disable_mouse: true,
+        });
+        const listen = (name, call) => this.#emulator.add_listener(name, call);
+        listen("serial0-output-byte", byte => this.#tell("output", byte));
+        listen("emulator-started", () => this.#change(true));
+        listen("emulator-stopped", () => this.#change(false));
+        this.#ready = new Promise(done => listen("emulator-ready", () => {
+            this.#connect();
+            done();
+        }));
+    }
+
+    /* The processor and its devices, as v86 has them. */
+    get cpu() {
+        return this.#emulator.v86.cpu;
+    }
+
+    /* The guest's physical memory, as it is now. The kernel's virtual address
+     * 0xC0000000 is byte 0. Read it anew for each look: it may move. */
+    get memory() {
+        return this.cpu.mem8;
+    }
+
+    get running() {
+        return this.#running;
+    }
+
+    on(name, call) {
+        this.#listeners[name].push(call);
+    }
+
+    /* Text for the serial line; "\r" is Enter. */
+    type(text) {
+        const bytes = new TextEncoder().encode(text);
+
+        this.#emulator.serial_send_bytes(0, bytes);
+    }
+
+    /* Whether keys of the browser go to the guest's keyboard. */
+    set keyboard(on) {
+        this.#emulator.keyboard_set_enabled(on);
+    }
+
+    async run() {
+        await this.#ready;
+        if (!this.#ended && !this.running)
+            await this.#emulator.run();
+    }
+
+    async pause() {
+        await this.#emulator.stop();
+    }
+
+    async destroy() {
+        this.#ended = true;
+        this.#listeners = { output: [], event: [], running: [], dead: [] };
+        await this.#ready;
+        await this.#emulator.destroy();
+    }
+
+    #change(running) {
+        this.#running = running;
+        this.#tell("running", running);
+    }
+
+    #tell(name, value) {
+        for (const call of this.#listeners[name])
+            call(value);
+    }
+
+    /* Takes the ports that QEMU has for Slate, and what ends the machine. */
+    #connect() {
+        const machine = this.#emulator.v86, ports = machine.cpu.io;
+        const tick = machine.do_tick.bind(machine);
+
+        ports.register_read(DEBUG_PORT, null, () => DEBUG_PORT);
+        ports.register_write(DEBUG_PORT, null, byte => this.#debug(byte));
+        /* The guest must not go on after these: what is thrown leaves the
+         * emulator's loop. */
+        ports.register_write(EXIT_PORT, null, () => {
+            this.#end(this.#off ? "off" : "exit", "");
+            throw ENDED;
+        });
+        machine.cpu.reboot_internal = () => {
+            this.#end("reset", "");
+            throw ENDED;
+        };
+        machine.do_tick = () => {
+            try {
+                tick();
+            } catch (error) {
+                machine.running = false;
+                machine.bus.send("emulator-stopped");
+                if (error !== ENDED)
+                    this.#end("fault", String(error.message ?? error));
+            }
+        };
+        this.keyboard = false;
+    }
+
+    #debug(byte) {
+        if (byte !== 0x0A) {
+            this.#line += String.fromCharCode(byte);
+            return;
+        }
+        const event = JSON.parse(this.#line);
+
+        this.#line = "";
+        this.#tell("event", event);
+        this.#off = event.event === "poweroff";
+        if (event.event === "panic")
+            this.#tell("dead", { reason: "panic", text: event.text });
+    }
+
+    /* The machine stands still for good. */
+    #end(reason, text) {
+        this.#ended = true;
+        this.#tell("dead", { reason, text });
+    }
+}
