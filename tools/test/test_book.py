@@ -514,9 +514,15 @@ KNOWN = {
         "the format of a number that the test writes",
     ("src/kernel/fs/userfs.c.html", "5.6"): "an item leaves its list",
     ("src/mm/debug/walk.c.html", "4.3"): "a lock, and a look at the flags",
+    ("src/tools/workshop/defrag/defrag.c.html", "4.3"):
+        "a slab moves within the list, and the freelist pointer with it",
     ("src/tools/workshop/bench/cmd_bench.c.html", "6.3"):
         "how any loop is measured",
 }
+
+# Sentences of pages for instructors that the book teaches, too.
+TAUGHT = ("a block is aligned to its size",
+          "qemu runs one processor at a time")
 
 # The head of a loop that counts is none of a solution's ideas.
 COUNTS = re.compile(r"\bfor \(\w+ (\w+) = 0; \1 < [\w>-]+; \1\+\+\)")
@@ -561,7 +567,8 @@ def noted():
         for sentence in re.split(r"(?<=[.:;?!])\s|\n\s*\n|\n *(?:[-|]|\d+\.) ",
                                  text):
             for piece in windows(search.words(sentence)):
-                yield page.parent.name, piece
+                if " ".join(piece) not in TAUGHT:
+                    yield page.parent.name, piece
 
 
 def plain(text):
