@@ -22,17 +22,20 @@ const struct kmem_cache *heap_geometry(size_t size, size_t align,
 /* ---- slabs for their list ----------------------------------------------- */
 
 #define HEAP_SLABS   8
+#define HEAP_FULL    4 /* before them, at most */
 #define HEAP_BUFFERS 3 /* in each */
 
-extern struct kmem_slab heap_slab[HEAP_SLABS]; /* called A, B, C, … */
+extern struct kmem_slab *heap_slab; /* HEAP_SLABS, called A, B, C, … */
 
-/* A new cache with slabs A, B, C, … on its list. `allocated` has a digit for
- * each: the number of its allocated buffers, in a valid order. The freelist
+/* A new cache with slabs A, B, C, … on its list, and before them `full` full
+ * ones, which are called 1, 2, 3, … `allocated` has a digit for each of the
+ * others: the number of its allocated buffers, in a valid order. The freelist
  * pointer and the counts are set to match. */
-void heap_list_make(const char *allocated);
+void heap_list_make(size_t full, const char *allocated);
 
-/* The list must have the slabs in this order: "BCA". The freelist pointer and
- * the counts of full and free slabs must match the list. */
+/* After the full ones the list must have the slabs in this order: "BCA". The
+ * freelist pointer and the counts of full and free slabs must match the
+ * list. */
 void heap_expect_list(const char *names);
 
 /* The name of a slab; "the end" is the list's head. */

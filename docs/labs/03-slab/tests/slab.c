@@ -6,14 +6,28 @@
 #include "docs/labs/03-slab/tests/heap.h"
 #include "kernel/lib/string.h"
 #include "tools/workshop/ktest/failures.h"
+#include "tools/workshop/labs/seed.h"
 
 #define WORD sizeof(void *)
+#define ROOM (PAGE_SIZE - sizeof(struct kmem_slab)) /* for buffers in a page */
+
+/* What follows from the seed. */
+enum {
+    RANDOM = 30,
+    COLOURED,
+    FEW,
+    ALONE,
+    FULL_SLABS,
+    SMALLEST
+};
 
 /* The same numbers in every run. */
 static uint32_t random_number(void)
 {
-    static uint32_t state = 3;
+    static uint32_t state;
 
+    if (state == 0)
+        state = 1 + lab_pick(RANDOM, 1u << 20);
     state = state * 1664525 + 1013904223;
     return state >> 8;
 }
@@ -56,14 +70,12 @@ LAB_TEST(3, chunk_constructed, LAB_EARLY)
 
 static bool expect_geometry(const struct kmem_cache *cp, bool constructed)
 {
-    size_t room = PAGE_SIZE - sizeof(struct kmem_slab);
-
     if (cp->cache_slab_pages != 1 ||
-        cp->cache_slab_chunks != room / cp->cache_chunk) {
+        cp->cache_slab_chunks != ROOM / cp->cache_chunk) {
         KT_FAIL("a slab of chunks of %zu bytes has %zu pages and %zu of them; "
                 "want 1 page and %zu",
                 cp->cache_chunk, cp->cache_slab_pages, cp->cache_slab_chunks,
-                room / cp->cache_chunk);
+                ROOM / cp->cache_chunk);
         return false;
     }
     if (cp->cache_bufctl + WORD == cp->cache_chunk &&
@@ -127,8 +139,7 @@ static bool expect_links(const struct kmem_slab *sp)
 LAB_TEST(3, freelist, LAB_EARLY)
 {
     for (size_t chunk = 8; chunk <= 512; chunk += 8) {
-        size_t chunks = (PAGE_SIZE - sizeof(struct kmem_slab)) / chunk;
-        struct kmem_slab *sp = new_slab(chunk, chunks, 0);
+        struct kmem_slab *sp = new_slab(chunk, ROOM / chunk, 0);
 
         if (sp == NULL || !expect_links(sp))
             return;
@@ -137,8 +148,10 @@ LAB_TEST(3, freelist, LAB_EARLY)
 
 LAB_TEST(3, freelist_colour, LAB_EARLY)
 {
+    size_t chunk = 200 + 8 * lab_pick(COLOURED, 26);
+
     for (size_t colour = 0; colour <= 64; colour += 8) {
-        struct kmem_slab *sp = new_slab(400, 10, colour);
+        struct kmem_slab *sp = new_slab(chunk, (ROOM - colour) / chunk, colour);
 
         if (sp == NULL || !expect_links(sp))
             return;
@@ -147,8 +160,10 @@ LAB_TEST(3, freelist_colour, LAB_EARLY)
 
 LAB_TEST(3, freelist_few, LAB_EARLY)
 {
+    size_t chunk = 304 + 8 * lab_pick(FEW, 26);
+
     for (size_t chunks = 1; chunks <= 4; chunks++) {
-        struct kmem_slab *sp = new_slab(504, chunks, 0);
+        struct kmem_slab *sp = new_slab(chunk, chunks, 0);
 
         if (sp == NULL || !expect_links(sp))
             return;
@@ -164,15 +179,15 @@ static bool is_link(size_t at, size_t chunk, size_t chunks)
 
 LAB_TEST(3, freelist_alone, LAB_EARLY)
 {
-    const size_t chunk = 56;
-    const size_t chunks = 72;
+    const size_t chunk = 24 + 8 * lab_pick(ALONE, 13);
+    const size_t chunks = ROOM / chunk;
     struct kmem_slab *sp = new_slab(chunk, chunks, 0);
     const uint8_t *page;
 
     if (sp == NULL || !expect_links(sp))
         return;
     page = sp->slab_base;
-    for (size_t i = 0; i < PAGE_SIZE - sizeof(*sp); i++)
+    for (size_t i = 0; i < ROOM; i++)
         if (!is_link(i, chunk, chunks) && page[i] != HEAP_FILL) {
             KT_FAIL("byte %zu of the page was written, byte %zu of a buffer: "
                     "only the last word of a buffer is the allocator's",
@@ -182,6 +197,9 @@ LAB_TEST(3, freelist_alone, LAB_EARLY)
 }
 
 /* ---- 3.3: taking and giving --------------------------------------------- */
+
+/* Before the slabs that a test is about, unless they are to be alone. */
+#define FULL (1 + lab_pick(FULL_SLABS, HEAP_FULL))
 
 static void expect_slab(const struct kmem_slab *sp, uint32_t refcnt,
                         const struct kmem_bufctl *head)
@@ -198,7 +216,7 @@ LAB_TEST(3, take, LAB_EARLY)
 {
     struct kmem_bufctl *second;
 
-    heap_list_make("310");
+    heap_list_make(FULL, "310");
     second = heap_slab[1].slab_head->bufctl_next;
     KT_TRUE(heap_take() != NULL);
     expect_slab(&heap_slab[1], 2, second);
@@ -209,7 +227,7 @@ LAB_TEST(3, take, LAB_EARLY)
 
 LAB_TEST(3, take_first, LAB_EARLY)
 {
-    heap_list_make("300");
+    heap_list_make(FULL, "300");
     KT_TRUE(heap_take() != NULL);
     KT_EQ(heap_slab[1].slab_refcnt, 1);
     KT_TRUE(heap_cache.cache_ws_min <= 1); /* as kmem_ws_take leaves it */
@@ -220,11 +238,11 @@ LAB_TEST(3, take_first, LAB_EARLY)
 
 LAB_TEST(3, take_last, LAB_EARLY)
 {
-    heap_list_make("321");
+    heap_list_make(FULL, "321");
     KT_TRUE(heap_take() != NULL);
     expect_slab(&heap_slab[1], 3, NULL);
     heap_expect_list("ABC");
-    heap_list_make("2");
+    heap_list_make(0, "2");
     KT_TRUE(heap_take() != NULL);
     heap_expect_list("A");
 }
@@ -242,7 +260,7 @@ LAB_TEST(3, give, LAB_EARLY)
     struct kmem_bufctl out = {0};
     struct kmem_bufctl *head;
 
-    heap_list_make("320");
+    heap_list_make(FULL, "320");
     head = heap_slab[1].slab_head;
     KT_TRUE(heap_give(&heap_slab[1], &out));
     expect_slab(&heap_slab[1], 1, &out);
@@ -256,7 +274,7 @@ LAB_TEST(3, give_keeps_lock, LAB_EARLY)
 {
     struct kmem_bufctl out = {0};
 
-    heap_list_make("2");
+    heap_list_make(FULL, "2");
     give_locked(&out, &heap_slab[0]);
 }
 
@@ -275,7 +293,7 @@ static void free_of_full(size_t i)
 
 LAB_TEST(3, to_front, LAB_EARLY)
 {
-    heap_list_make("33320");
+    heap_list_make(FULL, "33320");
     free_of_full(0);
     heap_expect_list("BCADE");
     free_of_full(1);
@@ -287,10 +305,10 @@ LAB_TEST(3, to_front, LAB_EARLY)
 /* In an exhausted cache: the freelist pointer is at the list's end. */
 LAB_TEST(3, to_front_exhausted, LAB_EARLY)
 {
-    heap_list_make("333");
+    heap_list_make(FULL, "333");
     free_of_full(1);
     heap_expect_list("ACB");
-    heap_list_make("3");
+    heap_list_make(0, "3");
     free_of_full(0);
     heap_expect_list("A");
 }
@@ -304,7 +322,7 @@ static void free_last(size_t i)
 
 LAB_TEST(3, to_tail, LAB_EARLY)
 {
-    heap_list_make("31120");
+    heap_list_make(FULL, "31120");
     free_last(2);
     heap_expect_list("ABDEC");
     free_last(1);
@@ -315,10 +333,10 @@ LAB_TEST(3, to_tail, LAB_EARLY)
 
 LAB_TEST(3, to_tail_last, LAB_EARLY)
 {
-    heap_list_make("331");
+    heap_list_make(FULL, "331");
     free_last(2);
     heap_expect_list("ABC");
-    heap_list_make("1");
+    heap_list_make(0, "1");
     free_last(0);
     heap_expect_list("A");
 }
@@ -356,7 +374,7 @@ static void give_single_buffers(void)
 {
     static struct kmem_bufctl single[2];
 
-    heap_list_make("33");
+    heap_list_make(FULL, "33");
     for (size_t i = 0; i < ARRAY_SIZE(single); i++)
         heap_slab[i].slab_refcnt = heap_slab[i].slab_chunks = 1;
     give_locked(&single[0], &heap_slab[0]);
@@ -375,7 +393,7 @@ LAB_TEST(3, lists, LAB_EARLY)
     give_single_buffers();
     if (ktest_failures() != 0)
         return;
-    heap_list_make("00000000");
+    heap_list_make(0, "00000000");
     for (size_t i = 0; i < 20000; i++) {
         size_t k = random_number() % HELD;
 
@@ -524,7 +542,8 @@ static void free_all(struct kmem_cache *cp)
 
 LAB_TEST(3, stress, LAB_UP)
 {
-    for (size_t size = 12; size < 6000; size = size * 5 / 2) {
+    for (size_t size = 12 + lab_pick(SMALLEST, 4); size < 6000;
+         size = size * 5 / 2) {
         struct kmem_cache *cp =
             kmem_cache_create("lab3", size, 0, set_up, NULL);
         bool good;
