@@ -18,7 +18,7 @@ SERVERS   := user/servers drivers/servers $(wildcard docs/labs/*/servers)
 PROG_IN   := user/bin user/tests $(wildcard docs/labs/*/bin) $(SERVERS)
 PROG_SRC  := $(wildcard $(PROG_IN:%=%/*.c))
 PROG_DIR  := $(patsubst %/,%,$(dir $(wildcard $(PROG_IN:%=%/*/.))))
-USER_SRC  := $(LIB_SRC) $(PROG_SRC) \
+USER_SRC  := $(LIB_SRC) $(PROG_SRC) tools/workshop/labs/seed.c \
                $(foreach d,$(PROG_DIR),$(wildcard $(d)/*.c))
 PROG_ALL  := $(PROG_SRC:.c=) $(PROG_DIR)
 # $(call installed,PROGRAMS): bin/NAME or sbin/NAME of each.
@@ -102,11 +102,12 @@ $(USER)/bin/codefuzz: $(USER)/user/tests/syscallfuzz/child.o
 $(addprefix $(USER)/bin/,codefuzz stormfuzz): \
     $(USER)/user/tests/syscallfuzz/options.o
 
-# Lab 8: beattest tests the parts of the driver beat and of its client.
+# Lab 8: beattest tests the parts of the driver beat and of its client, with
+# inputs that follow from the seed of the hand-out.
 LAB8 := docs/labs/08-messages
 $(USER)/bin/beattest: $(patsubst %.c,$(USER)/%.o,user/tests/devtest/check.c \
-    $(LAB8)/bin/tempo/beat.c $(filter-out %/main.c %/ram.c,\
-    $(wildcard $(LAB8)/servers/beat/*.c)))
+    tools/workshop/labs/seed.c $(LAB8)/bin/tempo/beat.c \
+    $(filter-out %/main.c %/ram.c,$(wildcard $(LAB8)/servers/beat/*.c)))
 
 -include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(USER_OBJ)))
 

@@ -16,9 +16,19 @@
 #pragma once
 
 #include "docs/labs/08-messages/servers/beat/beat.h"
+#include "tools/workshop/labs/seed.h"
 #include "user/tests/devtest/devtest.h"
 
 #define PART "part" /* the name of the tested part's port */
+
+/* What follows from the seed. */
+enum {
+    SEED_PERIOD = 80,
+    SEED_LAST,
+    SEED_FIRST,
+    SEED_LATE,
+    SEED_KEPT
+};
 
 /* Forks a child that runs `serve`, which publishes a port, and returns a handle
  * to the port. Ends this program if there is none after a second. part_end ends

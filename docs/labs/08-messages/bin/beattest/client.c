@@ -5,9 +5,9 @@
 #include "user/lib/err.h"
 #include "docs/labs/08-messages/bin/beattest/beattest.h"
 
-#define PERIOD 7u
-#define LAST   14u
-#define BEAT   21u
+#define PERIOD (2 + lab_pick(SEED_PERIOD, 50))
+#define LAST   (PERIOD * (1 + lab_pick(SEED_LAST, 50)))
+#define BEAT   (LAST + PERIOD)
 
 enum {
     CLIENT_RIGHT = 50, /* the right number, and no errors */

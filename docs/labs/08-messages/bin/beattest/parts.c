@@ -141,6 +141,12 @@ static int wait_for_beat(void)
     return (int)(m.msg_word[1] % SHORTER);
 }
 
+/* Whether the client has received this beat. */
+static bool received(pid_t pid, uint32_t beat)
+{
+    return ended(pid) == (int)(beat % SHORTER);
+}
+
 static int waiting;
 
 static pid_t waits_for(uint32_t beat)
@@ -161,46 +167,49 @@ static bool beat_replies(uint32_t now, int n)
     return part_ask(CLIENTS_BEAT, now) == waiting;
 }
 
-static void clients_of_one_rhythm(void)
+static void clients_of_one_rhythm(uint32_t first)
 {
-    static const uint32_t beats[] = {5, 5, 40, 9, 9, 3, 5};
+    static const uint32_t beats[] = {2, 2, 37, 6, 6, 0, 2};
     pid_t pid[ARRAY_SIZE(beats)];
 
     for (size_t i = 0; i < ARRAY_SIZE(beats); i++)
-        pid[i] = waits_for(beats[i]);
-    check(beat_replies(2, 0), "no client gets a reply before its beat");
-    check(beat_replies(3, 1) && ended(pid[5]) == 3,
+        pid[i] = waits_for(first + beats[i]);
+    check(beat_replies(first - 1, 0), "no client gets a reply before its beat");
+    check(beat_replies(first, 1) && received(pid[5], first),
           "a client gets its reply at its beat");
-    check(beat_replies(5, 3) && ended(pid[0]) == 5 && ended(pid[1]) == 5 &&
-              ended(pid[6]) == 5,
+    check(beat_replies(first + 2, 3) && received(pid[0], first + 2) &&
+              received(pid[1], first + 2) && received(pid[6], first + 2),
           "all clients of one beat get replies");
     kill(pid[3], SIGKILL);
     ended(pid[3]);
-    check(beat_replies(12, 2) && ended(pid[4]) == 9,
+    check(beat_replies(first + 9, 2) && received(pid[4], first + 6),
           "one has died; the other gets its own beat, though it is past");
-    check(lives(pid[2]) && beat_replies(40, 1) && ended(pid[2]) == 40,
+    check(lives(pid[2]) && beat_replies(first + 37, 1) &&
+              received(pid[2], first + 37),
           "the client that waited longest gets a reply");
 }
 
 void beat_clients(void)
 {
+    uint32_t first = 3 + lab_pick(SEED_FIRST, 1000);
+    uint32_t late = lab_pick(SEED_LATE, 1000);
     bool good = true;
     pid_t pid;
 
     part_begin(clients_part);
-    clients_of_one_rhythm();
-    pid = waits_for(17);
+    clients_of_one_rhythm(first);
+    pid = waits_for(late);
     check(beat_replies(UINT32_MAX - 3, 0) && lives(pid),
           "before the numbers wrap a later beat is not due");
-    check(beat_replies(18, 1) && ended(pid) == 17,
+    check(beat_replies(late + 1, 1) && received(pid, late),
           "after they have wrapped it is");
-    pid = waits_for(17);
-    check(beat_replies(17 + 0x7fffffffu, 1) && ended(pid) == 17,
+    pid = waits_for(late);
+    check(beat_replies(late + 0x7fffffffu, 1) && received(pid, late),
           "however late the driver is");
     for (uint32_t i = 0; i < 20; i++)
-        waits_for(100 + i);
+        waits_for(first + i);
     for (uint32_t i = 0; i < 20; i++)
-        good = good && beat_replies(100 + i, 1) && ended(-1) == (int)i;
+        good = good && beat_replies(first + i, 1) && received(-1, first + i);
     check(good, "many, one after the other");
     part_end();
 }
