@@ -29,7 +29,6 @@ from tools.test.mutants import place, try_part
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 QUICKEST = 6  # the lab that each `make test` proves
-SEEDED = {1, 2, 4, 5, 6, 7, 9, 10}  # tests or answers depend on the seed
 EACH = 1  # mutants of each solution that are tried, those of the seed 1
 
 
@@ -70,10 +69,10 @@ def proofs_of(some):
 
 each_lab = pytest.mark.parametrize("lab", [
     pytest.param(x, id=x.folder.name[:2]) for x in LABS])
-each_long, each_seeded = (pytest.mark.parametrize("lab", [
+each_long = pytest.mark.parametrize("lab", [
     pytest.param(x, id=x.folder.name[:2],
                  marks=[pytest.mark.xdist_group(x.folder.name), long])
-    for x in some]) for some in (LABS, [x for x in LABS if x.number in SEEDED]))
+    for x in LABS])
 each_proof = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
 
 
@@ -327,7 +326,7 @@ def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     assert elf.Elf(built.kernel).segments == elf.Elf(mine.kernel).segments
 
 
-@each_seeded
+@each_long
 def test_so_it_does_for_every_seed(bench, lab, tmp_path):
     shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), bench.options)
     header = bench.tree / workshop.SEED_FILE
