@@ -127,6 +127,9 @@ struct other_stat heap_counts(void)
     KT_EQ(st.stat_held, st.stat_requested + st.stat_internal +
                             st.stat_external + st.stat_metadata);
     KT_EQ(st.stat_held >> PAGE_SHIFT, heap_pages.supply_held);
+    KT_LE(st.stat_internal, st.stat_held);
+    KT_LE(st.stat_external, st.stat_held);
+    KT_LE(st.stat_metadata, st.stat_held);
     return st;
 }
 

@@ -31,7 +31,7 @@ bool block_new(struct own_block *b, size_t size, struct other_cache *c);
 /* Frees a block if its contents are still there. */
 void block_drop(struct own_block *b);
 
-/* The counts, which must add up. */
+/* The counts, which must add up; none is more than all. */
 struct other_stat heap_counts(void);
 
 /* The lab's random numbers, from the seed of the hand-out and from `start`. */

@@ -4,8 +4,10 @@
  * nothing that mm/others/others.h does not promise, or the page of the lab.
  */
 #include "docs/labs/10-your-own-allocator/tests/heap.h"
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
+#include "kernel/x86/cpu.h"
 
 /* What follows from the seed. */
 enum {
@@ -18,7 +20,9 @@ enum {
     SCRIBBLE,
     WIPE,
     BACK,
-    FIRST_SIZE
+    FIRST_SIZE,
+    LOCKED,
+    WRONG
 };
 
 #define BLOCKS 600
@@ -120,6 +124,7 @@ LAB_TEST(10, whole, LAB_UP)
             block_new(&block[i], PAGE_SIZE + random_below(LARGEST), NULL));
     drop_all();
     KT_EQ(heap_pages.supply_held, 0); /* at once */
+    heap_counts();
     heap_end();
 }
 
@@ -147,6 +152,35 @@ LAB_TEST(10, counts, LAB_UP)
     heap_end();
 }
 
+LAB_TEST_PANICS(10, wrong_size, LAB_UP, "yours:")
+{
+    size_t pages = 2 + lab_pick(WRONG, 5);
+
+    begin(LARGE + 2);
+    KT_REQUIRE(block_new(&block[0], pages * PAGE_SIZE, NULL));
+    KT_REQUIRE(block_new(&block[1], pages * PAGE_SIZE, NULL));
+    block_drop(&block[1]);
+    lab_must_panic();
+    yours_allocator.op_free(block[0].block_at, (pages + 1) * PAGE_SIZE);
+}
+
+/* No block, of a size that the test chooses. */
+static void free_elsewhere(size_t size)
+{
+    static char elsewhere[64] __attribute__((aligned(64)));
+
+    lab_must_panic();
+    yours_allocator.op_free(elsewhere, size);
+}
+
+LAB_TEST_PANICS(10, wrong_page, LAB_UP, "yours:")
+{
+    begin(LARGE + 3);
+    KT_REQUIRE(block_new(&block[0], LARGEST, NULL));
+    block_drop(&block[0]);
+    free_elsewhere(LARGEST);
+}
+
 /* ---- 10.2: small blocks -------------------------------------------------- */
 
 #define SMALLEST_WHOLE 2000 /* smaller requests share pages */
@@ -165,6 +199,13 @@ LAB_TEST(10, small, LAB_UP)
     drop_all();
     KT_EQ(heap_counts().stat_requested, 0);
     KT_EQ(heap_counts().stat_internal, 0);
+    churn(1000, 1, SMALLEST_WHOLE, NULL);
+    heap_end();
+    begin(SMALL); /* empty, whatever was there */
+    KT_EQ(heap_counts().stat_held, 0);
+    churn(1000, 1, SMALLEST_WHOLE, NULL);
+    drop_all();
+    KT_EQ(heap_counts().stat_requested, 0);
     heap_end();
 }
 
@@ -266,10 +307,67 @@ LAB_TEST(10, aligned, LAB_UP)
         KT_REQUIRE(other_cache_create(&yours_allocator, &c));
         for (size_t i = 0; i < 12; i++)
             KT_REQUIRE(block_new(&block[i], c.other_size, &c));
+        KT_EQ(heap_counts().stat_requested, 12 * c.other_size);
         for (size_t i = 0; i < 12; i++)
             block_drop(&block[i]);
+        KT_EQ(heap_counts().stat_requested, 0);
         other_cache_destroy(&yours_allocator, &c);
     }
+    heap_end();
+}
+
+/* Locks disable interrupts. */
+static void expect_no_lock(void)
+{
+    if ((read_eflags() & EFLAGS_IF) == 0)
+        KT_FAIL("the supply was called while a lock was held");
+}
+
+static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
+static void (*arena_put)(struct supply *s, void *addr, size_t pages);
+
+static void *get_pages(struct supply *s, size_t pages, size_t align)
+{
+    expect_no_lock();
+    return arena_get(s, pages, align);
+}
+
+static void put_pages(struct supply *s, void *addr, size_t pages)
+{
+    expect_no_lock();
+    arena_put(s, addr, pages);
+}
+
+/* Objects of this size, until there is no memory for one, and back. */
+static void use_locked(size_t size)
+{
+    struct other_cache c = {.other_size = size};
+    size_t n = 0;
+
+    KT_REQUIRE(other_cache_create(&yours_allocator, &c));
+    lab_guard("other_allocs", &c.other_allocs, lab_spin_held);
+    lab_guard("other_frees", &c.other_frees, lab_spin_held);
+    lab_guard("other_fails", &c.other_fails, lab_spin_held);
+    while (block_new(&block[n], size, &c))
+        n++;
+    KT_GE(n, 3);
+    while (n > 0)
+        block_drop(&block[--n]);
+    lab_unguard();
+    other_cache_destroy(&yours_allocator, &c);
+    press();
+}
+
+LAB_TEST(10, locks, LAB_UP)
+{
+    begin(LOCKED);
+    arena_get = heap_pages.supply_get;
+    arena_put = heap_pages.supply_put;
+    heap_pages.supply_get = get_pages;
+    heap_pages.supply_put = put_pages;
+    heap_pages.supply_quota = 40;
+    use_locked(300 + lab_pick(LOCKED, 100));
+    use_locked(LARGEST);
     heap_end();
 }
 
@@ -305,7 +403,17 @@ static void expect_found_or_harmless(const char *damage)
     KT_FAIL("%s: op_check saw nothing, and later the heap was broken", damage);
 }
 
-/* A client writes to what it has freed. */
+/* Unless its page was returned. */
+static void scribble(void *freed, size_t size)
+{
+    size_t at = (size_t)((char *)freed - heap_pages.supply_base);
+
+    if (heap_pages.supply_used[at >> PAGE_SHIFT])
+        memset(freed, 0x11, size);
+}
+
+/* A client writes to what it has freed: in pages with other blocks, and in one
+ * that is all free. */
 LAB_TEST(10, scribbled, LAB_UP)
 {
     size_t size = 24 + 8 * lab_pick(SCRIBBLE, 20);
@@ -320,10 +428,15 @@ LAB_TEST(10, scribbled, LAB_UP)
         block_drop(&block[2 * i]);
     }
     for (size_t i = 0; i < ARRAY_SIZE(freed); i++)
-        if (heap_pages.supply_used[((char *)freed[i] - heap_pages.supply_base) /
-                                   PAGE_SIZE])
-            memset(freed[i], 0x11, size);
+        scribble(freed[i], size);
     expect_found_or_harmless("freed blocks were written to");
+    heap_end();
+    begin(SCRIBBLE);
+    KT_REQUIRE(block_new(&block[0], size, NULL));
+    freed[0] = block[0].block_at;
+    block_drop(&block[0]);
+    scribble(freed[0], size);
+    expect_found_or_harmless("the only block was written to when it was free");
     heap_end();
 }
 
@@ -342,16 +455,13 @@ LAB_TEST(10, wiped, LAB_UP)
 
 LAB_TEST_PANICS(10, wrong_free, LAB_UP, "yours:")
 {
-    static char elsewhere[64] __attribute__((aligned(64)));
-
     begin(WIPE + 1);
     KT_REQUIRE(block_new(&block[0], 64, NULL));
     KT_REQUIRE(block_new(&block[1], MIXED, NULL));
     block_drop(&block[1]);
     block_drop(&block[0]);
     expect_sound();
-    lab_must_panic();
-    yours_allocator.op_free(elsewhere, sizeof(elsewhere));
+    free_elsewhere(64);
 }
 
 /* ---- 10.5: memory comes back --------------------------------------------- */
