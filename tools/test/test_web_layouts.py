@@ -131,3 +131,14 @@ def test_a_file_without_debug_information_is_refused(kernel, tmp_path):
         done = generate(file, out)
         assert done.returncode == 1 and not out.exists()
         assert re.fullmatch(rf"layouts: .*{said}.*\n", done.stderr), done.stderr
+
+
+def test_calls_are_at_the_lines_that_have_them(layouts):
+    """A line of an inlined function may be nearer to a few."""
+    def is_call(file, line):
+        lines = (ROOT / file).read_text("utf-8").splitlines()[line - 1:line + 2]
+        return re.search("alloc|free", " ".join(lines))
+
+    calls = list(layouts["calls"].values())
+    assert len(calls) > 50
+    assert sum(bool(is_call(*call)) for call in calls) >= 0.9 * len(calls)

@@ -10,6 +10,8 @@ the kernel's debug information, as JSON (docs/live.md).
     variables   {name: {address, type}}, of all files
     functions   [[address, size, name, file, line]], in order; the file of one
                 in assembly is null
+    calls       {return address: [file, line]} of the calls of kmem_cache_alloc
+                and kmem_cache_free
 
 A structure without a name has that of its typedef or of its variable; if it is
 the type of a member, OUTER.MEMBER. The members of one that is a member without
@@ -18,6 +20,7 @@ any other FILE:NAME. A structure that is only declared is in no list.
 """
 
 import argparse
+import bisect
 import json
 import sys
 import zlib
@@ -34,6 +37,8 @@ TRANSPARENT = ("DW_TAG_const_type", "DW_TAG_volatile_type",
                "DW_TAG_restrict_type", "DW_TAG_atomic_type")
 STRUCTS = ("DW_TAG_structure_type", "DW_TAG_union_type")
 TYPES = STRUCTS + ("DW_TAG_enumeration_type", "DW_TAG_typedef")
+# Functions whose calls are listed.
+ALLOCATOR = ("kmem_cache_alloc", "kmem_cache_free")
 # DW_ATE_: signed, signed_char.
 SIGNED = (0x05, 0x06)
 
@@ -55,6 +60,16 @@ def typed(die, name="type"):
     """The entry that an entry refers to, or None."""
     return die.get_DIE_from_attribute(f"DW_AT_{name}") \
         if f"DW_AT_{name}" in die.attributes else None
+
+
+def file_of(header, number):
+    """The name of a file of a line program."""
+    file = header["file_entry"][number]
+    folder = header["include_directory"][file["dir_index"]].decode()
+    name = file["name"].decode()
+    if file["dir_index"]:
+        name = f"{folder}/{name}"
+    return name.removeprefix("./")
 
 
 class Named:
@@ -104,12 +119,7 @@ class Layouts:
         number = value(die, "decl_file")
         if number is None:
             return None, 0
-        file = self.files["file_entry"][number]
-        folder = self.files["include_directory"][file["dir_index"]].decode()
-        name = file["name"].decode()
-        if file["dir_index"]:
-            name = f"{folder}/{name}"
-        return name.removeprefix("./"), value(die, "decl_line", 0)
+        return file_of(self.files, number), value(die, "decl_line", 0)
 
     def variable(self, die):
         place = die.attributes.get("DW_AT_location")
@@ -225,6 +235,37 @@ def functions(elf, lines):
             for (address, name), end in zip(table, ends) if name]
 
 
+CALL, CALL_SIZE = 0xE8, 5
+
+
+def calls(elf, dwarf, table, names):
+    """{return address: [file, line]} of each call of some functions by code in
+    C, whose files are numbered as in DWARF 5."""
+    targets = {address for address, _, name, *_ in table if name in names}
+    places = sorted((
+        (entry.state.address, file_of(program.header, entry.state.file),
+         entry.state.line)
+        for program in map(dwarf.line_program_for_CU, dwarf.iter_CUs())
+        for entry in program.get_entries()
+        if program.header.version >= 5 and entry.state and
+        not entry.state.end_sequence), key=lambda place: place[0])
+    starts = [address for address, *_ in places]
+    found = {}
+    for section in elf.iter_sections():
+        if not section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
+            continue
+        code, start = section.data(), section["sh_addr"]
+        at = code.find(CALL)
+        while 0 <= at <= len(code) - CALL_SIZE:
+            back = start + at + CALL_SIZE
+            offset = int.from_bytes(code[at + 1:at + CALL_SIZE], "little")
+            if (back + offset) & 0xffffffff in targets:
+                _, *place = places[bisect.bisect(starts, start + at) - 1]
+                found[back] = place
+            at = code.find(CALL, at + 1)
+    return found
+
+
 def layouts(path):
     """What OUT.json holds."""
     with open(path, "rb") as file:
@@ -235,11 +276,13 @@ def layouts(path):
         if not elf.has_dwarf_info():
             raise LayoutsError(f"{path} has no debug information: build it "
                                "without DWARF=0")
-        known = Layouts(elf.get_dwarf_info())
+        dwarf = elf.get_dwarf_info()
+        known = Layouts(dwarf)
+        table = functions(elf, known.lines)
         return {"hash": kernel_hash(elf), "structs": known.structs.things,
                 "enums": known.enums.things,
-                "variables": known.variables.things,
-                "functions": functions(elf, known.lines)}
+                "variables": known.variables.things, "functions": table,
+                "calls": calls(elf, dwarf, table, ALLOCATOR)}
 
 
 def main():
