@@ -1,8 +1,10 @@
 /*
  * What a link carries after its #, so that it can be sent to a class: the
- * commands that the kernel executes at its start, and the machine's size.
+ * commands that the kernel executes at its start, the machine's size, the
+ * cache that is shown first, and the scene of the paper.
  *
- *     index.html#run=kmastat;slabs&mem=64
+ *     index.html#run=kmastat;slabs&mem=64&view=inode
+ *     index.html#scene=reaping
  */
 
 export const SIZES = [8, 16, 32, 64, 128, 256];
@@ -10,28 +12,33 @@ const DEFAULT = 32;
 /* The kernel takes 512 characters of its command line. */
 const LONGEST = 480;
 
-/* { run, megabytes, problem } of a fragment; the problem is "" or what is wrong
+/* { run, megabytes, view, scene, problem } of a fragment; the problem is "" or what is wrong
  * with it, in one line. */
 export function readLink(fragment) {
     const words = new URLSearchParams(fragment.replace(/^#/, ""));
     const run = words.get("run") ?? "", mem = words.get("mem");
     const size = mem === null ? DEFAULT : Number(mem);
+    const view = words.get("view") ?? "", scene = words.get("scene") ?? "";
 
     if (!SIZES.includes(size))
-        return { run, megabytes: DEFAULT, problem: `mem=${mem} in the link is \
+        return { run, view, scene, megabytes: DEFAULT, problem: `mem=${mem} in the link is \
 not one of ${SIZES.join(", ")} MiB. The machine has ${DEFAULT}.` };
     if (run.length > LONGEST || /[^ -~]/.test(run))
-        return { run: "", megabytes: size, problem: "run= in the link is not \
+        return { run: "", view, scene, megabytes: size, problem: "run= in the link is not \
 executed: it must be one line of ASCII, of up to " + LONGEST + " characters." };
-    return { run, megabytes: size, problem: "" };
+    return { run, view, scene, megabytes: size, problem: "" };
 }
 
-export function writeLink({ run, megabytes }) {
+export function writeLink({ run, megabytes, view, scene }) {
     const words = new URLSearchParams();
 
     if (run)
         words.set("run", run);
     if (megabytes !== DEFAULT)
         words.set("mem", megabytes);
+    if (view)
+        words.set("view", view);
+    if (scene)
+        words.set("scene", scene);
     return words.size ? `#${words}` : "#";
 }

@@ -1,7 +1,7 @@
 /*
  * A PC that runs Slate in the page, by the emulator v86: what the terminal and
- * the drawing of the heap use of it. They read the guest's memory; nothing here
- * writes to it.
+ * the drawing of the heap use of it. They read the guest's memory. Only
+ * write() and restore() change it.
  *
  *     const machine = new Machine({ files, megabytes: 32, line: "run=kmastat" });
  *     machine.on("output", byte => …);
@@ -16,7 +16,10 @@
  *              still answers; "fault", an exception that the emulator cannot
  *              deliver, as a fault while another is handled.
  */
+import { clock, setPace } from "./clock.mjs";
 import { V86 } from "v86/build/libv86.mjs";
+
+clock.release();
 
 const DEBUG_PORT = 0xE9;
 const EXIT_PORT = 0xF4;
@@ -31,6 +34,12 @@ export class Machine {
     #off = false; // if the exit port is written next, it is by poweroff
     #ended = false;
     #ready;
+
+    /* How fast it executes: 1 is full speed. With Infinity the time for which
+     * the processor is halted is skipped. */
+    speed = 1;
+    typed = 0; // bytes
+    read = -1; // of them, when the kernel's shell waited for a key last
 
     /* files: { kernel, initrd, bios, vga_bios, wasm }, each an Uint8Array.
      * megabytes: what the kernel uses. line: more of its command line, which
@@ -50,6 +59,7 @@ export class Machine {
             initrd: image("initrd"),
             cmdline: `mem=${megabytes} ${line}`,
             screen: { container: screen },
+            vga_memory_size: 1 << 20,
             disable_speaker: true,
             disable_mouse: true,
         });
@@ -71,11 +81,73 @@ export class Machine {
     /* The guest's physical memory, as it is now. The kernel's virtual address
      * 0xC0000000 is byte 0. Read it anew for each look: it may move. */
     get memory() {
-        return this.cpu.mem8;
+        return this.cpu.mem8.subarray(0, this.megabytes << 20);
     }
 
     get running() {
         return this.#running;
+    }
+
+    /* Milliseconds of the machine's own clock, which stands while it is
+     * paused. */
+    get time() {
+        return clock.now();
+    }
+
+    /* Registers of the processor, as unsigned numbers. */
+    get registers() {
+        const { reg32, instruction_pointer } = this.cpu;
+        const [eax, ecx, edx, ebx, esp, ebp, esi, edi] = reg32;
+        const all = { eax, ecx, edx, ebx, esp, ebp, esi, edi,
+                      eip: instruction_pointer[0] };
+
+        for (const name in all)
+            all[name] >>>= 0;
+        return all;
+    }
+
+    /* Writes bytes to physical memory; instructions, too. */
+    write(at, bytes) {
+        this.cpu.write_blob(Uint8Array.from(bytes), at);
+    }
+
+    /* Calls `call` when the guest writes a byte to a port. */
+    onPort(port, call) {
+        this.cpu.io.register_write(port, null, call);
+    }
+
+    /* What the machine is besides its memory: { ms, typed, read, bytes }, the
+     * bytes of processor and devices. Not while the machine executes, but
+     * between two slices of it. */
+    state() {
+        const { cpu } = this;
+
+        cpu.pack_memory = () => ({
+            bitmap: { get_buffer: () => new ArrayBuffer(0) },
+            packed_memory: new Uint8Array(0) });
+        try {
+            return { ms: this.time, typed: this.typed, read: this.read,
+                     bytes: new Uint8Array(this.#emulator.v86.save_state()) };
+        } finally {
+            delete cpu.pack_memory;
+        }
+    }
+
+    /* Makes it what it was when the state was taken. `memory.copyTo(bytes)`
+     * writes the memory of that moment. */
+    restore({ ms, typed, read, bytes }, memory) {
+        const { cpu } = this;
+
+        cpu.unpack_memory = () => memory.copyTo(cpu.mem8);
+        try {
+            this.#emulator.v86.restore_state(bytes.buffer);
+        } finally {
+            delete cpu.unpack_memory;
+        }
+        clock.set(ms);
+        Object.assign(this, { typed, read });
+        this.#ended = this.#off = false;
+        this.#line = "";
     }
 
     on(name, call) {
@@ -86,12 +158,20 @@ export class Machine {
     type(text) {
         const bytes = new TextEncoder().encode(text);
 
+        this.typed += bytes.length;
         this.#emulator.serial_send_bytes(0, bytes);
     }
 
     /* Whether keys of the browser go to the guest's keyboard. */
     set keyboard(on) {
         this.#emulator.keyboard_set_enabled(on);
+    }
+
+    /* For the first time: its clock begins. */
+    async start() {
+        await this.#ready;
+        clock.set(0);
+        await this.run();
     }
 
     async run() {
@@ -124,6 +204,8 @@ export class Machine {
     /* Takes the ports that QEMU has for Slate, and what ends the machine. */
     #connect() {
         const machine = this.#emulator.v86, ports = machine.cpu.io;
+
+        setPace(machine, this);
         const tick = machine.do_tick.bind(machine);
 
         ports.register_read(DEBUG_PORT, null, () => DEBUG_PORT);
@@ -159,6 +241,8 @@ export class Machine {
         const event = JSON.parse(this.#line);
 
         this.#line = "";
+        if (event.event === "waits" && event.reader === "shell")
+            this.read = event.read;
         this.#tell("event", event);
         this.#off = event.event === "poweroff";
         if (event.event === "panic")

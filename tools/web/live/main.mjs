@@ -1,13 +1,17 @@
 /*
- * The page: a machine, its two consoles, buttons that type commands, and the
- * heap. A restart makes a new machine of the same files.
+ * The page: a machine, its two consoles, buttons that type commands, the heap
+ * and its time, and the scenes of the paper. A restart makes a new machine of
+ * the same files.
  */
 import { Console } from "./terminal.mjs";
 import { Machine } from "./machine.mjs";
 import { SIZES, readLink, writeLink } from "./link.mjs";
 import { kernelHash } from "./kernel.mjs";
 import { load } from "./files.mjs";
-import { mountHeap } from "./heap-view.mjs";
+import { HeapView } from "./heap-view.mjs";
+import { Shell } from "./shell.mjs";
+import { TimeView } from "./time-view.mjs";
+import { Tour } from "./tour.mjs";
 
 /* What one wants first; a click types the line. */
 const COMMANDS = [
@@ -40,13 +44,15 @@ const NAMES = { kernel: "kernel.elf", initrd: "initrd.tar", bios: "bios.bin",
                 vga_bios: "vgabios.bin", wasm: "v86.wasm" };
 
 const element = id => document.getElementById(id);
-const page = { machine: null, console: null, files: null, layouts: null };
+const page = { machine: null, console: null, files: null, layouts: null,
+               heap: null, time: null, shell: null, tour: null,
+               drawing: true };
 
 function notice(text, restart) {
-    const [words, button] = element("notice").children;
+    const [words, back, button] = element("notice").children;
 
     words.textContent = text;
-    button.hidden = !restart;
+    button.hidden = back.hidden = !restart;
     element("notice").hidden = !text;
 }
 
@@ -67,7 +73,7 @@ function died({ reason, text }) {
 
 /* Puts a new machine in the place of the one that there may be. */
 async function start() {
-    const { run, megabytes, problem } = readLink(location.hash);
+    const { run, megabytes, problem, view } = readLink(location.hash);
     const old = page.machine;
 
     notice(problem, false);
@@ -78,12 +84,33 @@ async function start() {
     page.machine.on("running", status);
     page.machine.on("dead", died);
     page.console.attach(page.machine);
+    page.shell = new Shell(page.machine);
     element("memory").value = megabytes;
     status();
     await old?.destroy();
-    await page.machine.run();
-    if (page.layouts)
-        mountHeap(element("heap"), page.machine, page.layouts);
+    await page.machine.start();
+    page.heap?.end();
+    page.heap = new HeapView(element("heap"), page.machine, page.layouts);
+    page.time = new TimeView(element("time"), page.machine, page.heap,
+                             ms => wentBack(ms));
+    if (view)
+        page.heap.goTo(view);
+}
+
+/* The machine is what it was before; what the consoles show was later. */
+function wentBack(ms) {
+    page.dead = false;
+    notice("", false);
+    page.console.note(`back to second ${(ms / 1000).toFixed(1)}`);
+    status();
+}
+
+function frame(now) {
+    if (page.drawing) {
+        page.time?.frame();
+        page.heap?.frame(now);
+    }
+    requestAnimationFrame(frame);
 }
 
 function select(tab) {
@@ -137,7 +164,25 @@ function connectControls() {
         ? page.machine.pause() : page.machine.run();
     element("restart").onclick = start;
     element("notice").lastElementChild.onclick = start;
-    addEventListener("hashchange", start);
+    element("back").onclick = () => page.time.goBackFor(10);
+    element("paper").onclick = () => page.tour.open("");
+    addEventListener("hashchange", () => open());
+}
+
+/* Boots a new machine for a scene. */
+async function restart() {
+    await start();
+    return page;
+}
+
+/* Shows what the link names. */
+async function open() {
+    const { scene } = readLink(location.hash);
+
+    if (scene)
+        await page.tour.open(scene);
+    else
+        await start();
 }
 
 async function main() {
@@ -154,7 +199,13 @@ async function main() {
             await load("layouts.json")));
         if (page.layouts.hash !== kernelHash(page.files.kernel))
             throw new Error("layouts.json is of another kernel: make web");
-        await start();
+        page.tour = new Tour(element("tour"), restart, id => {
+            document.body.classList.toggle("touring", id !== "");
+            history.replaceState(null, "", writeLink(
+                { ...readLink(location.hash), scene: id }));
+        });
+        requestAnimationFrame(frame);
+        await open();
     } catch (error) {
         notice(`The machine cannot start. ${error.message}`, false);
     }

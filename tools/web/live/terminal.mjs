@@ -77,6 +77,15 @@ export class Console {
         });
     }
 
+    /* A line of the page's own; with the shell's prompt again, if the machine
+     * is at it. */
+    note(text) {
+        const { read, typed } = this.#machine;
+
+        this.#xterm.write(`\r\n\x1b[7m ${text} \x1b[0m\r\n` +
+                          (read === typed ? "slate> " : ""));
+    }
+
     focus() {
         this.#xterm.focus();
     }

@@ -36,9 +36,19 @@ page.on("request", request => {
 /* Waits until the terminal shows a text. */
 page.shows = text => page.waitForFunction(
     text => window.slate?.console?.text().includes(text), text);
-/* Waits until the kernel wants a key and has read all that was typed. */
-page.prompt = () => page.waitForFunction(
-    () => window.slate?.console?.text().trimEnd().endsWith("\nslate>"));
+/* Waits until the kernel's shell wants a key and has read all that was typed,
+ * and the terminal shows it. */
+page.prompt = async () => {
+    await page.waitForFunction(() => window.slate?.shell);
+    await page.evaluate(() => window.slate.shell.prompt());
+    await page.waitForFunction(() =>
+        window.slate.console.text().trimEnd().endsWith("\nslate>"));
+};
+/* Runs a command of the kernel's shell. */
+page.shell = async line => {
+    await page.prompt();
+    await page.evaluate(line => window.slate.shell.run(line), line);
+};
 
 try {
     await page.goto(url + fragment);

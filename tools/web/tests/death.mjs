@@ -17,7 +17,7 @@ export default async function (page) {
 
     for (const [line, said] of [["poweroff", /switched off/],
                                 ["reboot", /has reset the machine/]]) {
-        await page.click("#notice button");
+        await page.click("#notice button:text-is('Restart')");
         await page.waitForSelector("#notice", { state: "hidden" });
         await dies(page, line, said);
         assert.equal(await page.textContent("#status"), "Stopped");

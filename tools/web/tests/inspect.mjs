@@ -1,0 +1,72 @@
+/* Hovering, choosing an object, following its pointers, and the way back. */
+import assert from "node:assert/strict";
+
+const title = page => page.textContent("#heap .inspector h3");
+
+/* The value of a member that is shown. */
+const member = (page, name) => page.locator(
+    `#heap .members li:has(> span:first-child:text-is("${name}")) > ` +
+    "span:last-child").first();
+
+/* Where object `index` of a cache's first slab is on the screen. */
+const place = (page, name, index) => page.evaluate(([name, index]) => {
+    const { heap } = window.slate;
+    const cache = heap.heap.caches.find(c => c.name === name);
+    const row = heap.rows.get(cache.number), p = row.slabs.places[0];
+
+    row.canvas.scrollIntoView({ block: "start" });
+    const box = row.canvas.getBoundingClientRect();
+    return { x: box.x + p.x + (p.slab.colour + (index + 0.5) * cache.chunk) *
+                 p.scale,
+             y: box.y + p.y + p.height / 2,
+             address: heap.heap.address(cache, p.slab, index) };
+}, [name, index]);
+
+export default async function (page) {
+    await page.prompt();
+    await page.shell("run -b sleep 1000");
+    await page.click("#pause");
+    await page.waitForSelector("#pause:text-is('Run')");
+
+    const first = await place(page, "task", 0);
+    await page.mouse.move(first.x, first.y);
+    const hex = `0x${first.address.toString(16)}`;
+    assert.equal(await page.textContent("#heap .tip"),
+                 `task ${hex}, allocated`);
+    await page.mouse.click(first.x, first.y);
+    assert.equal(await title(page), `struct task at ${hex}`);
+    assert.equal(await member(page, "task_name").textContent(), '"kernel"');
+
+    /* From a program to its handles, a file and its inode. */
+    const sleeper = await page.evaluate(() => {
+        const { heap } = window.slate, { guest } = heap;
+        const tasks = heap.heap.caches.find(c => c.name === "task");
+        const slab = tasks.slabs[0], name = guest.struct("task").at.task_name;
+
+        return [...slab.cells.keys()].findIndex(i => slab.cells[i] === 1 &&
+            guest.text(heap.heap.address(tasks, slab, i) + name, 16) ===
+                "sleep");
+    });
+    assert.notEqual(sleeper, -1);
+    const program = await place(page, "task", sleeper);
+    await page.mouse.click(program.x, program.y);
+    for (const [name, to] of [["task_handles", "struct handle_table"],
+                              ["handle_object", "struct file"],
+                              ["file_inode", "struct inode"]]) {
+        await member(page, name).locator("button").click();
+        assert.match(await title(page), new RegExp(`^${to} at `));
+    }
+    await page.click("#heap .inspector button:text-is('Back')");
+    assert.match(await title(page), /^struct file at /);
+    await page.click("#heap .inspector button:text-is('Close')");
+    assert.ok(await page.isHidden("#heap .inspector"));
+
+    /* The same by keys: the first object of the first slab, then the next. */
+    await page.focus("#heap .caches");
+    await page.keyboard.press("ArrowRight");
+    const one = await title(page);
+    await page.keyboard.press("ArrowRight");
+    assert.notEqual(await title(page), one);
+    await page.keyboard.press("ArrowLeft");
+    assert.equal(await title(page), one);
+}
