@@ -46,15 +46,21 @@ def in_browser(url, test):
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("test", ["commands", "controls", "death", "link"])
+TESTS = ("book", "commands", "controls", "death", "heap", "inspect", "link",
+         "look", "paper", "speed", "time")
+
+
+@pytest.mark.parametrize("test", TESTS)
 def test_page(site, test):
-    in_browser(f"{site}/live/index.html", test)
+    in_browser(f"{site}/{'slab' if test == 'book' else 'live/index'}.html",
+               test)
 
 
-def test_one_file_opens_from_disk():
-    in_browser(product("web/slate.html", "web").as_uri(), "link")
+@pytest.mark.parametrize("test", ["link", "time"])
+def test_one_file_opens_from_disk(test):
+    in_browser(product("web/slate.html", "web").as_uri(), test)
 
 
 def test_all_scripts_are_run():
     scripts = {path.stem for path in PAGE.parent.glob("*.mjs")}
-    assert scripts == {"browser", "commands", "controls", "death", "link"}
+    assert scripts == {"browser", "report", *TESTS}

@@ -3,13 +3,17 @@
     python3 -m tools.web.page OUT BOOK FILE...
 
 Each FILE is one that the page loads. The firmware is QEMU's, and SeaBIOS's
-licence that of the system's package. build.mjs bundles the scripts.
+licence that of the system's package. build.mjs bundles the scripts, and puts
+buttons into the book.
 """
 
 import argparse
+import json
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 from tools.run import qemu, v86
@@ -30,6 +34,19 @@ def terms():
                      f"in none of {', '.join(TERMS)}")
 
 
+def commands():
+    """Those of the kernel's shell, from its help."""
+    text = (HERE.parents[1] / "kernel/shell/help.txt").read_text("utf-8")
+    return sorted(set(re.findall(r"^= (\w+)", text, re.M)))
+
+
+def programs(archive):
+    """Those that `run` finds by their names."""
+    with tarfile.open(archive) as tar:
+        return sorted(Path(name).name for name in tar.getnames()
+                      if re.search(r"(^|/)s?bin/[^/]+$", name))
+
+
 def main():
     parser = argparse.ArgumentParser(description="Makes the page.")
     parser.add_argument("out", type=Path, help="the folder to make")
@@ -46,6 +63,7 @@ def main():
     shutil.copytree(args.book, args.out)
     sys.exit(subprocess.run(
         [v86.NODE, HERE / "build.mjs", v86.ENV, args.out, terms(),
+         json.dumps(commands()), json.dumps(programs(files["initrd.tar"])),
          *(f"{name}={path}" for name, path in files.items())]).returncode)
 
 

@@ -1,0 +1,81 @@
+/*
+ * In the book that `make web` makes: a button at each transcript of the
+ * kernel's shell. It opens the machine beside the text and types the commands.
+ *
+ * A transcript gets one if the product has all its commands and programs:
+ * those of the workshop's kernel do not exist in the page's machine.
+ */
+/* global COMMANDS, PROGRAMS: lists that build.mjs puts there */
+const live = new URL(".", document.currentScript.src);
+/* A page that was opened from a disk may load no files. */
+const MACHINE = location.protocol === "file:" ? "../slate.html" : "index.html";
+const LONGEST = 480; // characters, as in link.mjs
+
+/* The lines that are typed in a transcript, or null if there are none or some
+ * that the page's machine does not have. */
+function typed(text) {
+    const lines = [...text.matchAll(/^slate> ?(.*)$/gm)].map(m => m[1].trim())
+        .filter(line => line);
+    const known = line => line.split(";").every(part => {
+        const words = part.trim().split(/\s+/);
+        const program = words[0] === "run" &&
+            words.find((w, i) => i > 0 && !w.startsWith("-"));
+        return COMMANDS.includes(words[0]) &&
+            (!program || PROGRAMS.includes(program));
+    });
+
+    return text.startsWith("slate>") && lines.length && lines.every(known) &&
+        lines.join("; ").length <= LONGEST ? lines : null;
+}
+
+let panel = null;
+
+function show(lines) {
+    const address = new URL(
+        `${MACHINE}#${new URLSearchParams({ run: lines.join("; ") })}`, live);
+
+    if (!panel) {
+        panel = document.createElement("aside");
+        panel.id = "machine";
+        panel.setAttribute("aria-label", "Slate");
+        const bar = document.createElement("p");
+        const close = document.createElement("button");
+        const whole = document.createElement("a");
+        close.type = "button";
+        close.textContent = "Close";
+        close.onclick = () => {
+            panel.remove();
+            panel = null;
+            document.body.classList.remove("beside");
+        };
+        whole.textContent = "As a page of its own";
+        whole.target = "_blank";
+        bar.append(whole, close);
+        panel.append(bar, document.createElement("iframe"));
+        panel.querySelector("iframe").title = "Slate, live";
+        document.body.append(panel);
+        document.body.classList.add("beside");
+    }
+    panel.querySelector("a").href = address;
+    /* A new frame each time: the same address would not load again. */
+    const frame = panel.querySelector("iframe"), next = frame.cloneNode();
+    next.src = address;
+    frame.replaceWith(next);
+    panel.querySelector("button").focus();
+}
+
+for (const code of document.querySelectorAll("article pre")) {
+    const lines = typed(code.textContent);
+    if (!lines)
+        continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "run";
+    button.textContent = "Run";
+    button.title = `Boots Slate beside this page and types: ${
+        lines.join("; ")}`;
+    button.onclick = () => show(lines);
+    const place = code.closest(".hl") ?? code;
+    place.style.position = "relative";
+    place.append(button);
+}
