@@ -3,7 +3,7 @@
  * canvas has a point for each frame; the style sheet enlarges it, and draws the
  * lines between.
  */
-import { PAGE_SIZE } from "./guest.mjs";
+import { DIRECT_MAP, PAGE_SIZE } from "./guest.mjs";
 
 export const CELL = 4; // points of the screen; as in heap.css
 
@@ -64,7 +64,8 @@ export class FramesView {
         return i < (this.frames?.states.length ?? 0) ? i : -1;
     }
 
-    physical(i) {
-        return i * PAGE_SIZE;
+    /* The address that the kernel has for a frame. */
+    address(i) {
+        return (DIRECT_MAP + i * PAGE_SIZE) >>> 0;
     }
 }

@@ -6,13 +6,15 @@
  * of the emulator, at most 30 times a second, and only while the page is seen.
  */
 import { Guest, hex } from "./guest.mjs";
-import { Heap, CELL_USED } from "./heap.mjs";
+import { Heap, CELL_FREE } from "./heap.mjs";
+import { rows, structOf } from "./fields.mjs";
 import { FramesView } from "./frames-view.mjs";
 import { Inspector } from "./inspector.mjs";
 import { MemoryView } from "./memory-view.mjs";
 import { SlabsView } from "./slabs-view.mjs";
 
 const FRAME_MS = 1000 / 30, FRAMES_MS = 250;
+const HOVERED = 8; // members that are shown of the object under the pointer
 const COLOURS = ["used", "free", "colour", "tail", "header", "bad", "kernel",
                  "reserved", "empty", "user", "oversize", "ink", "dim",
                  "background", "born", "died", "k0", "k1", "k2", "k3", "k4",
@@ -108,12 +110,14 @@ export class HeapView {
     constructor(section, machine, layouts) {
         this.section = section;
         this.machine = machine;
+        this.ended = new AbortController();
         this.past = null; // memory of a moment in the past, instead
         this.guest = new Guest(machine.memory, layouts);
         this.heap = new Heap(this.guest);
         this.rows = new Map();   // number of a cache -> CacheRow
         this.owners = new Map(); // address of a cache -> its colour's name
         this.zoom = 2;
+        this.up = false;         // whether the kernel has a heap
         this.version = 0;        // of what all canvases look like
         this.highlighted = 0;
         this.pointed = 0;
@@ -126,7 +130,8 @@ export class HeapView {
                                        address => this.selected(address));
         for (const query of ["(prefers-color-scheme: dark)",
                              "(prefers-reduced-motion: reduce)"])
-            matchMedia(query).addEventListener("change", () => this.restyle());
+            matchMedia(query).addEventListener(
+                "change", () => this.restyle(), { signal: this.ended.signal });
         this.observer = new ResizeObserver(() => this.restyle());
         this.observer.observe(section);
         this.restyle();
@@ -152,7 +157,7 @@ export class HeapView {
         this.map.addEventListener("click", e => {
             const i = this.frames.at(e.offsetX, e.offsetY);
             if (i >= 0)
-                this.inspector.select((i * 4096 + 0xC0000000) >>> 0);
+                this.inspector.select(this.frames.address(i));
         });
 
         const legend = element("ul", "", "legend");
@@ -243,6 +248,7 @@ export class HeapView {
 
     /* Takes all of it off the page. */
     end() {
+        this.ended.abort();
         this.observer.disconnect();
         this.section.replaceChildren();
     }
@@ -259,7 +265,9 @@ export class HeapView {
     draw(now = performance.now()) {
         const began = performance.now();
         this.guest.look(this.past ?? this.machine.memory);
-        if (this.guest.u32(this.guest.variable("kmem_state")) === 0) {
+        this.up = this.guest.u32(this.guest.variable("kmem_state")) ===
+            this.guest.layouts.enums.kmem_state.KMEM_UP;
+        if (!this.up) {
             this.summary.textContent = "The kernel has no heap yet.";
             return;
         }
@@ -359,7 +367,7 @@ export class HeapView {
         const [name] = Object.entries(
             this.guest.layouts.enums.page_state).find(
             ([, n]) => n === states[i]) ?? ["?"];
-        this.say(`frame ${i}, ${hex(this.frames.physical(i))}: ` +
+        this.say(`frame ${i}, ${hex(this.frames.address(i))}: ` +
                  (cache ? cache.name : name.replace("PAGE_", "")
                      .toLowerCase()), e);
     }
@@ -371,19 +379,29 @@ export class HeapView {
             return;
         }
         const { cache, slab, index } = found;
-        this.say(index < 0 ? `slab ${hex(slab.base)} of ${cache.name}, ` +
-                 `colour ${slab.colour}` :
-                 `${cache.name} ${hex(this.heap.address(cache, slab, index))}, ` +
-                 (slab.cells[index] === CELL_USED ? "allocated" : "free"), e);
+        if (index < 0) {
+            this.say(`slab ${hex(slab.base)} of ${cache.name}, colour ` +
+                     `${slab.colour}`, e);
+            return;
+        }
+        const at = this.heap.address(cache, slab, index);
+        const used = slab.cells[index] !== CELL_FREE;
+        const struct = structOf(this.guest, cache);
+        const members = struct && used ? rows(this.guest, this.heap, at, struct)
+            .filter(row => row.text).slice(0, HOVERED)
+            .map(row => `\n${row.name} ${row.text}`) : [];
+        this.say(`${cache.name} ${hex(at)}, ` +
+                 `${used ? "allocated" : "free"}${members.join("")}`, e);
     }
 
     say(text, e) {
         this.tip.textContent = text;
         this.tip.hidden = false;
-        const width = this.tip.offsetWidth;
+        const { offsetWidth: width, offsetHeight: height } = this.tip;
         this.tip.style.left =
             `${Math.min(e.clientX + 12, innerWidth - width - 8)}px`;
-        this.tip.style.top = `${e.clientY + 16}px`;
+        this.tip.style.top =
+            `${Math.min(e.clientY + 16, innerHeight - height - 8)}px`;
     }
 
     /* Arrow keys choose the next object, the first of the next slab, and so

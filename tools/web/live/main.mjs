@@ -74,24 +74,26 @@ function died({ reason, text }) {
 /* Puts a new machine in the place of the one that there may be. */
 async function start() {
     const { run, megabytes, problem, view } = readLink(location.hash);
-    const old = page.machine;
+    const old = page.machine, machine = new Machine({
+        files: page.files, megabytes, line: run && `run=${run}`,
+        screen: element("screen") });
 
     notice(problem, false);
     page.dead = false;
-    page.machine = new Machine({ files: page.files, megabytes,
-                                 line: run && `run=${run}`,
-                                 screen: element("screen") });
-    page.machine.on("running", status);
-    page.machine.on("dead", died);
-    page.console.attach(page.machine);
-    page.shell = new Shell(page.machine);
+    page.machine = machine;
+    machine.on("running", status);
+    machine.on("dead", died);
+    page.console.attach(machine);
+    page.shell = new Shell(machine);
     element("memory").value = megabytes;
     status();
     await old?.destroy();
-    await page.machine.start();
+    await machine.start();
+    if (machine !== page.machine)
+        return; // there was another restart
     page.heap?.end();
-    page.heap = new HeapView(element("heap"), page.machine, page.layouts);
-    page.time = new TimeView(element("time"), page.machine, page.heap,
+    page.heap = new HeapView(element("heap"), machine, page.layouts);
+    page.time = new TimeView(element("time"), machine, page.heap,
                              ms => wentBack(ms));
     if (view)
         page.heap.goTo(view);
@@ -161,7 +163,7 @@ function connectControls() {
                                     megabytes: Number(event.target.value) });
     };
     element("pause").onclick = () => page.machine.running
-        ? page.machine.pause() : page.machine.run();
+        ? page.machine.pause() : page.time.run();
     element("restart").onclick = start;
     element("notice").lastElementChild.onclick = start;
     element("back").onclick = () => page.time.goBackFor(10);

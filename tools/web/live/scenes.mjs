@@ -24,6 +24,14 @@ export function setsOf(cache) {
 
 export { SETS };
 
+const DEADBEEF = 0xDEADBEEF; // KMEM_FREED of mm/debug/debug.h
+const LOST = /^lost +\d/m;     // a row of `leaks`
+
+/* The object that was freed last, which the next allocation returns. */
+function freed(m) {
+    return m.heap.find(m.heap.next(m.cache("stale")));
+}
+
 function different(list) {
     return new Set(list).size;
 }
@@ -383,9 +391,9 @@ export const SCENES = [{
     }],
 }, {
     id: "redzones",
-    section: "6.2",
+    section: "6.4",
     title: "Redzones",
-    code: ["kmem_free_debug", "kmem_alloc_debug"],
+    code: ["kmem_free_debug", "kmem_error"],
     steps: [{
         text: "In its debugging modes the allocator finds mistakes of its " +
             "clients. With mode Z each object has a redzone: bytes that " +
@@ -428,5 +436,111 @@ export const SCENES = [{
         run: "kmem free guarded all",
         dies: /outside its bounds/,
         claims: [],
+    }],
+}, {
+    id: "freed-memory",
+    section: "6.3",
+    title: "Use of freed memory",
+    code: ["kmem_free_debug", "kmem_alloc_debug", "kmem_error"],
+    steps: [{
+        text: "With mode P the allocator fills free memory with the words " +
+            "0xdeadbeef, and with mode U it keeps the last transactions of " +
+            "each object: which task allocated or freed it, when, and the " +
+            "callers (auditing, section 6.1).",
+        run: "kmem create stale 200; debug +FPU stale; kmem alloc stale 3; " +
+            "kmem free stale 1 fifo; log -c stale -n 4",
+        show: "stale",
+        claims: [
+            m => ["every word of a free object is 0xdeadbeef",
+                  m.cache("stale").slabs.every(s => [...s.cells.keys()].every(
+                      i => s.cells[i] !== CELL_FREE ||
+                          m.words(m.cache("stale"), s, i).every(
+                              n => n === DEADBEEF)))],
+            m => ["the log names the functions that asked: play_alloc, " +
+                  "play_free", /play_alloc/.test(m.text) &&
+                  /play_free/.test(m.text)],
+        ],
+    }, {
+        text: "Now the page writes to the object that was freed, as a program " +
+            "would that has kept a pointer to it.",
+        damage: m => {
+            const { cache, slab, index } = freed(m);
+            return { at: m.heap.address(cache, slab, index) + 8,
+                     bytes: [0x41, 0, 0, 0] };
+        },
+        show: "stale",
+        claims: [
+            m => {
+                const { cache, slab, index } = freed(m);
+                const wrong = m.words(cache, slab, index).filter(
+                    n => n !== DEADBEEF);
+                return ["one word of the freed object is " +
+                        `0x${wrong[0]?.toString(16)}`, wrong.length === 1];
+            },
+        ],
+    }, {
+        text: "Nothing has noticed it yet. Another object is allocated.",
+        ask: {
+            question: "When is the write noticed?",
+            answers: ["Never: the object is free",
+                      "When that object is allocated again",
+                      "When the machine is switched off"],
+            right: 1,
+            because: "At an allocation the allocator looks whether the object " +
+                "still has its pattern. The report names the last " +
+                "transactions, so it says who has freed the object.",
+        },
+        run: "kmem alloc stale 1",
+        dies: /modified after being freed/,
+        claims: [],
+    }],
+}, {
+    id: "leaks",
+    section: "6.7",
+    title: "Leaks",
+    code: ["kmem_leak_scan"],
+    steps: [{
+        text: "An object that nothing points to can never be freed: it has " +
+            "leaked. The kernel looks for pointers in its data, in stacks and " +
+            "registers, and in all objects that are reached from there.\n" +
+            "The command allocates five objects. The shell keeps the address " +
+            "of each in an object of the cache kmem_play.",
+        run: "kmem create lost 200; debug +U lost; kmem alloc lost 5; leaks",
+        show: "lost",
+        claims: [
+            m => ["no object of the cache has leaked", !LOST.test(m.text)],
+        ],
+    }, {
+        text: "The page writes 0 over the address of one of them, as a wrong " +
+            "program would.",
+        ask: {
+            question: "How will the kernel know that the object has leaked, and " +
+                "is not just in use?",
+            answers: ["By its age", "No pointer leads to it any more",
+                      "By the number of objects in the cache"],
+            right: 1,
+            because: "It needs no help of the program: memory is searched for " +
+                "the addresses of all objects, as a garbage collector does.",
+        },
+        damage: m => {
+            const cache = m.cache("kmem_play"), lost = m.cache("lost");
+            const address = m.heap.address(lost, lost.slabs[0], 2);
+            for (const slab of cache.slabs)
+                for (const i of slab.cells.keys()) {
+                    const words = m.words(cache, slab, i);
+                    if (words.includes(address))
+                        return { at: m.heap.address(cache, slab, i) +
+                                     4 * words.indexOf(address),
+                                 bytes: [0, 0, 0, 0] };
+                }
+            throw new Error("no object of kmem_play points there");
+        },
+        run: "leaks",
+        show: "lost",
+        claims: [
+            m => ["an object of the cache is suspect, and the report says who " +
+                  "allocated it", LOST.test(m.text) &&
+                  /play_alloc|cmd_kmem/.test(m.text)],
+        ],
     }],
 }];

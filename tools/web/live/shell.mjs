@@ -6,8 +6,12 @@
 export class Shell {
     constructor(machine) {
         this.machine = machine;
+        this.text = "";    // printed since the last command was typed
         this.death = null; // the text of a panic
         this.waiting = [];
+        machine.on("output", byte => {
+            this.text += String.fromCharCode(byte);
+        });
         machine.on("event", () => this.wake());
         machine.on("dead", ({ reason, text }) => {
             this.death = text || reason;
@@ -42,6 +46,7 @@ export class Shell {
 
     /* Types a line and waits for the prompt after it. */
     run(line) {
+        this.text = "";
         this.machine.type(`${line}\r`);
         return this.prompt();
     }

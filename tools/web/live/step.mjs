@@ -18,7 +18,7 @@
  *                                  +--- jmp
  *
  * This is the only mode of the page in which the guest executes more than
- * without: nine instructions a call.
+ * without: eight instructions a call.
  */
 import { DIRECT_MAP } from "./guest.mjs";
 
@@ -127,8 +127,8 @@ export class Stepper {
     }
 
     /* To the next call. */
-    step() {
+    async step() {
         this.hold(false);
-        this.machine.run();
+        await this.machine.run();
     }
 }

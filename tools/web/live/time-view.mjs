@@ -45,7 +45,7 @@ export class TimeView {
         this.slider.addEventListener("input",
                                      () => this.show(+this.slider.value));
         this.moment = element("output", "", "moment");
-        this.on = button("Run on from here", () => this.runOn());
+        this.on = button("Run on from here", () => this.goBack(this.shown));
         this.now = button("Back to now", () => this.show(-1));
 
         this.speed = element("select");
@@ -64,7 +64,7 @@ export class TimeView {
         this.mode.addEventListener("change", () => this.setMode());
         const mode = element("label", " stop at each allocation");
         mode.prepend(this.mode);
-        mode.title = "The guest then executes nine instructions more a call.";
+        mode.title = "The guest then executes eight instructions more a call.";
         this.next = button("Next call", () => this.step());
         this.said = element("p", "", "call");
         this.said.setAttribute("role", "status");
@@ -75,9 +75,11 @@ export class TimeView {
         this.section.replaceChildren(bar, line, this.said);
     }
 
-    /* Called for each frame of the screen. */
+    /* Called for each frame of the screen. The past begins with the kernel: v86
+     * cannot return to where the firmware sets up the devices. */
     frame() {
-        if (this.machine.running && this.shown < 0 && !this.stepper.on) {
+        if (this.machine.running && this.heap.up && this.shown < 0 &&
+            !this.stepper.on) {
             const count = this.history.states.length;
             this.history.notice();
             if (this.history.states.length !== count)
@@ -111,12 +113,7 @@ export class TimeView {
         this.heap.draw();
     }
 
-    /* Makes the moment that is shown the present. */
-    async runOn() {
-        const i = this.shown;
-        await this.goBack(i);
-    }
-
+    /* Makes a state the present. */
     async goBack(i) {
         await this.machine.pause();
         if (this.stepper.on)
@@ -140,6 +137,7 @@ export class TimeView {
     }
 
     async setMode() {
+        await this.show(-1);
         if (this.mode.checked) {
             this.stepper.start();
             this.said.textContent =
@@ -154,6 +152,15 @@ export class TimeView {
     async step() {
         this.next.disabled = true;
         await this.stepper.step();
+    }
+
+    /* Goes on from the present. */
+    async run() {
+        await this.show(-1);
+        if (this.stepper.on && !this.next.disabled)
+            await this.step();
+        else
+            await this.machine.run();
     }
 
     /* The machine has reached a call of the allocator. */

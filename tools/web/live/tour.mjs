@@ -24,10 +24,21 @@ function button(text, action, classes = "") {
 
 /* The heap after a step, and before it. */
 class Moment {
-    constructor(heap, before) {
+    constructor(heap, before, text) {
         this.heap = { caches: heap.caches, find: at => heap.find(at),
+                      next: cache => heap.next(cache),
                       address: (...where) => heap.address(...where) };
         this.before = before;
+        this.text = text; // what the commands printed
+        this.guest = heap.guest;
+    }
+
+    /* The words of an object. */
+    words(cache, slab, index) {
+        const at = this.heap.address(cache, slab, index);
+
+        return Array.from({ length: cache.size >> 2 },
+                          (_, i) => this.guest.u32(at + 4 * i));
     }
 
     cache(name) {
@@ -41,7 +52,6 @@ export class Tour {
     constructor(section, restart, link) {
         Object.assign(this, { section, restart, link });
         this.number = 0; // of starts: what belongs to an earlier one ends
-        this.results = [];
     }
 
     async open(id) {
@@ -50,7 +60,6 @@ export class Tour {
 
         this.section.hidden = false;
         this.link(scene.id);
-        this.results = [];
         this.draw(scene, at);
         const { machine, heap } = await this.restart();
         if (number !== this.number)
@@ -184,7 +193,7 @@ export class Tour {
 
     moment(before = null) {
         this.heap.draw();
-        return new Moment(this.heap.heap, before);
+        return new Moment(this.heap.heap, before, this.shell.text);
     }
 
     /* Shows what is true after a step. */
@@ -202,7 +211,6 @@ export class Tour {
             box.append(...step.sets.map(name => this.sets(now.cache(name))));
         if (step.show)
             this.heap.goTo(step.show);
-        this.results.push(...results);
     }
 
     /* The sets of a processor's cache, darker for more first objects. */

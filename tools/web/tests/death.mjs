@@ -24,6 +24,18 @@ export default async function (page) {
         assert.ok(await page.isDisabled("#pause"));
     }
 
+    /* Back to before the end, and on. */
+    await page.click("#restart");
+    await page.waitForSelector("#notice", { state: "hidden" });
+    await page.prompt();
+    await page.evaluate(() => window.slate.time.history.take());
+    await dies(page, "poweroff", /switched off/);
+    await page.click("#notice button:text-is('Go back ten seconds')");
+    await page.waitForSelector("#notice", { state: "hidden" });
+    await page.shell("echo on from there");
+    await page.shows("\non from there\n");
+    assert.equal(await page.textContent("#status"), "Running");
+
     /* An exception in the emulator, as at a double fault: the page's own. */
     await page.click("#restart");
     await page.waitForSelector("#notice", { state: "hidden" });

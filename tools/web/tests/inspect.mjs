@@ -31,8 +31,11 @@ export default async function (page) {
     const first = await place(page, "task", 0);
     await page.mouse.move(first.x, first.y);
     const hex = `0x${first.address.toString(16)}`;
-    assert.equal(await page.textContent("#heap .tip"),
-                 `task ${hex}, allocated`);
+    const [said, ...members] =
+        (await page.textContent("#heap .tip")).split("\n");
+    assert.equal(said, `task ${hex}, allocated`);
+    assert.ok(members.length > 3 && members.every(
+        text => /^\w+ \S/.test(text)), members.join());
     await page.mouse.click(first.x, first.y);
     assert.equal(await title(page), `struct task at ${hex}`);
     assert.equal(await member(page, "task_name").textContent(), '"kernel"');
