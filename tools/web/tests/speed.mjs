@@ -35,6 +35,7 @@ export default async function (page) {
     await page.shell("run -b hackbench -g 4 -l 10000");
     const on = [], off = [];
 
+    await turn(page, true); // hackbench begins, and code is compiled
     for (let i = 0; i < TURNS; i++) {
         on.push(await turn(page, true));
         off.push(await turn(page, false));
