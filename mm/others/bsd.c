@@ -382,14 +382,14 @@ static size_t bsd_free_bytes(void)
 /* All blocks are free or allocated, and all pages have a record. */
 static const char *check_totals(size_t pages)
 {
-    const struct other_stat *st = &heap.heap_stat;
+    struct other_stat st = other_total(&heap);
     size_t allocated = 0;
 
     for (unsigned i = 0; i < BSD_BUCKETS; i++)
         allocated += bsd_bucket[i].bucket_total - bsd_bucket[i].bucket_free;
-    if (allocated != st->stat_allocs - st->stat_frees)
+    if (allocated != st.stat_allocs - st.stat_frees)
         return "blocks are neither free nor allocated";
-    return pages << PAGE_SHIFT == st->stat_held
+    return pages << PAGE_SHIFT == st.stat_held
                ? NULL
                : "pages with a record are not as many as are held";
 }
@@ -399,7 +399,7 @@ static const char *bsd_check(void)
     const char *wrong;
     size_t pages = 0;
 
-    other_lock(&heap);
+    other_stop(&heap);
     wrong = check_lists();
     if (wrong == NULL)
         wrong = check_pages(&pages);
@@ -407,7 +407,7 @@ static const char *bsd_check(void)
         wrong = check_totals(pages);
     if (wrong == NULL)
         wrong = other_check(&heap, bsd_free_bytes());
-    other_unlock(&heap);
+    other_resume(&heap);
     return wrong;
 }
 

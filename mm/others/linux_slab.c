@@ -62,7 +62,6 @@ struct lslab_stat lslab_stat;
 
 static struct other_heap heap;
 static struct lslab_cache *untyped[LSLAB_UNTYPED];
-static size_t free_bytes;     /* of slabs, but for their indices */
 static struct list back;      /* slabs to return, at the end of an operation */
 static uint64_t next_reap_ms; /* of what is the node's */
 
@@ -208,43 +207,54 @@ static void lslab_push(struct lslab_slab *s, void *obj)
 
 /* ---- slabs -------------------------------------------------------------- */
 
-/* Bytes that the index takes of a slab, or beside it. */
+/* Bytes that the index takes of a slab. */
 static size_t lslab_index_bytes(const struct lslab_cache *k)
 {
-    switch (k->cache_index) {
-    case LSLAB_ON_SLAB:
-        return k->cache_num;
-    case LSLAB_OFF_SLAB:
-        return untyped_size[lslab_class_of(k->cache_num)];
-    default:
-        return 0;
-    }
+    return k->cache_index == LSLAB_ON_SLAB ? k->cache_num : 0;
 }
 
 /* What objects and their gaps have of a slab. */
 static size_t lslab_room(const struct lslab_cache *k)
 {
-    return lslab_bytes(k) -
-           (k->cache_index == LSLAB_ON_SLAB ? k->cache_num : 0);
+    return lslab_bytes(k) - lslab_index_bytes(k);
 }
 
 static void *queue_get(struct lslab_cache *k);
 static void queue_put(struct lslab_cache *k, void *obj);
 
+/* An index beside its slab is a block that no client has requested. */
+static void *lslab_index_alloc(size_t num)
+{
+    struct lslab_cache *k = untyped[lslab_class_of(num)];
+    void *index;
+
+    other_enter(&heap);
+    index = queue_get(k);
+    if (index != NULL)
+        other_count_alloc(&heap, NULL, 0, k->cache_size, k->cache_size);
+    other_leave(&heap);
+    return index;
+}
+
+static void lslab_index_free(void *index, size_t num)
+{
+    struct lslab_cache *k = untyped[lslab_class_of(num)];
+
+    other_enter(&heap);
+    queue_put(k, index);
+    other_count_free(&heap, NULL, 0, k->cache_size, k->cache_size);
+    other_leave(&heap);
+}
+
 /* The place of a new slab's index. No lock is held. NULL: no memory. */
 static uint8_t *lslab_new_index(const struct lslab_cache *k, char *slab,
                                 char *first)
 {
-    void *index;
-
     if (k->cache_index == LSLAB_ON_SLAB)
         return (uint8_t *)slab + lslab_room(k);
     if (k->cache_index == LSLAB_IN_OBJECT)
         return (uint8_t *)first + (k->cache_num - 1) * k->cache_size;
-    other_enter(&heap);
-    index = queue_get(untyped[lslab_class_of(k->cache_num)]);
-    other_leave(&heap);
-    return index;
+    return lslab_index_alloc(k->cache_num);
 }
 
 /* A slab of which all objects are free. No lock is held. */
@@ -283,32 +293,55 @@ static void lslab_discard(struct lslab_cache *k, struct lslab_slab *s)
     OTHER_ADD(lslab_stat.stat_returned, 1);
     k->cache_slabs--;
     k->cache_free_objects -= k->cache_num;
-    OTHER_SUB(free_bytes, lslab_room(k));
-    heap.heap_stat.stat_metadata -= lslab_index_bytes(k);
+    other_count_external(&heap, -(ptrdiff_t)lslab_room(k));
+    other_count_metadata(&heap, -(ptrdiff_t)lslab_index_bytes(k));
     other_count_pages(&heap, -(ptrdiff_t)(lslab_bytes(k) >> PAGE_SHIFT));
 }
 
-/* The end of an operation: without the lock, objects are destroyed and pages
- * returned. */
-static void lslab_leave(void)
+/* A slab to return, with what is fixed of its cache, which may end meanwhile.
+ * NULL: there is none. */
+static struct lslab_slab *lslab_next_back(struct lslab_cache *k)
 {
-    while (!list_empty(&back)) {
-        struct lslab_slab *s =
-            list_entry(back.next, struct lslab_slab, slab_link);
-        struct lslab_cache k = *s->slab_cache; /* which may end meanwhile */
+    struct lslab_slab *s = NULL;
+
+    other_enter(&heap);
+    other_share(&heap);
+    if (!list_empty(&back)) {
+        s = list_entry(back.next, struct lslab_slab, slab_link);
+        list_remove(&s->slab_link);
+        memcpy(k, s->slab_cache, offsetof(struct lslab_cache, cache_partial));
+    }
+    other_unshare(&heap);
+    other_leave(&heap);
+    return s;
+}
+
+static __attribute__((noinline)) void lslab_return_slabs(void)
+{
+    struct lslab_slab *s;
+    struct lslab_cache k;
+
+    while ((s = lslab_next_back(&k)) != NULL) {
         char *begin = supply_page(heap.heap_supply, s);
         void *index = s->slab_index;
 
-        list_remove(&s->slab_link);
-        other_leave(&heap);
         for (unsigned i = 0; k.cache_dtor != NULL && i < k.cache_num; i++)
             k.cache_dtor(s->slab_first + i * k.cache_size, k.cache_object);
         supply_free(heap.heap_supply, begin, lslab_bytes(&k) >> PAGE_SHIFT);
-        other_enter(&heap);
         if (k.cache_index == LSLAB_OFF_SLAB)
-            queue_put(untyped[lslab_class_of(k.cache_num)], index);
+            lslab_index_free(index, k.cache_num);
     }
+}
+
+/* The end of an operation: without a lock, objects are destroyed and pages
+ * returned. */
+static void lslab_leave(void)
+{
+    bool more = MM_UNLOCKED(back.next) != &back;
+
     other_leave(&heap);
+    if (unlikely(more))
+        lslab_return_slabs();
 }
 
 /* The list of a slab from which objects were taken. */
@@ -385,9 +418,7 @@ static void queue_share(struct lslab_queue *q, struct lslab_queue *shared,
 static void queue_refill(struct lslab_cache *k, struct lslab_queue *q,
                          unsigned n)
 {
-    if (k->cache_free_objects == 0 && k->cache_shared.queue_avail == 0)
-        return;
-    other_count_lock(&heap);
+    MM_ASSERT(mm_lock_held(&heap.heap_lock));
     if (k->cache_shared.queue_avail != 0) {
         queue_share(q, &k->cache_shared, n);
         return;
@@ -416,10 +447,11 @@ static void queue_grow(struct lslab_cache *k, struct lslab_queue *q,
                        struct lslab_slab *s, unsigned n)
 {
     other_count_lock(&heap);
+    other_share(&heap);
     OTHER_ADD(lslab_stat.stat_grown, 1);
     k->cache_slabs++;
-    OTHER_ADD(free_bytes, lslab_room(k));
-    heap.heap_stat.stat_metadata += lslab_index_bytes(k);
+    other_count_external(&heap, (ptrdiff_t)lslab_room(k));
+    other_count_metadata(&heap, (ptrdiff_t)lslab_index_bytes(k));
     other_count_pages(&heap, (ptrdiff_t)(lslab_bytes(k) >> PAGE_SHIFT));
     if (q->queue_avail == 0)
         lslab_take(s, q, n);
@@ -428,27 +460,39 @@ static void queue_grow(struct lslab_cache *k, struct lslab_queue *q,
         list_insert_before(&k->cache_free, &s->slab_link);
     else
         lslab_relist(k, s);
+    other_unshare(&heap);
 }
 
 /* The colour of the next slab. */
 static size_t next_colour(struct lslab_cache *k)
 {
+    size_t colour;
+
+    other_share(&heap);
     if (++k->cache_colour_next >= k->cache_colours)
         k->cache_colour_next = 0;
-    return k->cache_colour_next * k->cache_colour_off;
+    colour = k->cache_colour_next * k->cache_colour_off;
+    other_unshare(&heap);
+    return colour;
 }
 
-/* An object, or NULL. Under the lock, which may be released meanwhile. */
+/* An object, or NULL. After other_enter; meanwhile the processor may change. */
 static void *queue_get(struct lslab_cache *k)
 {
-    struct lslab_queue *q = &k->cache_cpu[other_cpu];
+    struct lslab_queue *q = &k->cache_cpu[OTHER_CPU];
     unsigned n = q->queue_touched ? k->cache_batch
                                   : MIN(k->cache_batch, (unsigned)LSLAB_COLD);
 
     OTHER_ADD(lslab_stat.stat_alloc_hit, q->queue_avail != 0);
     OTHER_ADD(lslab_stat.stat_alloc_miss, q->queue_avail == 0);
-    if (q->queue_avail == 0)
+    if (q->queue_avail == 0 &&
+        (MM_UNLOCKED(k->cache_free_objects) != 0 ||
+         MM_UNLOCKED(k->cache_shared.queue_avail) != 0)) {
+        other_count_lock(&heap);
+        other_share(&heap);
         queue_refill(k, q, n);
+        other_unshare(&heap);
+    }
     if (q->queue_avail == 0) {
         size_t colour = next_colour(k);
         struct lslab_slab *s;
@@ -462,7 +506,7 @@ static void *queue_get(struct lslab_cache *k)
     if (q->queue_avail == 0)
         return NULL;
     q->queue_touched = true;
-    OTHER_SUB(free_bytes, k->cache_size);
+    other_count_external(&heap, -(ptrdiff_t)k->cache_size);
     return q->queue_entry[--q->queue_avail];
 }
 
@@ -470,10 +514,11 @@ static void *queue_get(struct lslab_cache *k)
 static void queue_flush(struct lslab_cache *k, struct lslab_queue *q)
 {
     struct lslab_queue *shared = &k->cache_shared;
-    unsigned room = shared->queue_limit - shared->queue_avail;
-    unsigned n = k->cache_batch;
+    unsigned n = k->cache_batch, room;
 
     other_count_lock(&heap);
+    other_share(&heap);
+    room = shared->queue_limit - shared->queue_avail;
     if (room != 0) {
         n = MIN(n, room);
         memcpy(shared->queue_entry + shared->queue_avail, q->queue_entry,
@@ -482,12 +527,13 @@ static void queue_flush(struct lslab_cache *k, struct lslab_queue *q)
     } else {
         lslab_return(k, q, n);
     }
+    other_unshare(&heap);
     queue_remove(q, n);
 }
 
 static void queue_put(struct lslab_cache *k, void *obj)
 {
-    struct lslab_queue *q = &k->cache_cpu[other_cpu];
+    struct lslab_queue *q = &k->cache_cpu[OTHER_CPU];
     bool full = q->queue_avail == q->queue_limit;
 
     OTHER_ADD(lslab_stat.stat_free_hit, !full);
@@ -495,7 +541,7 @@ static void queue_put(struct lslab_cache *k, void *obj)
     if (full)
         queue_flush(k, q);
     q->queue_entry[q->queue_avail++] = obj;
-    OTHER_ADD(free_bytes, k->cache_size);
+    other_count_external(&heap, (ptrdiff_t)k->cache_size);
 }
 
 /* ---- time and pressure -------------------------------------------------- */
@@ -529,36 +575,60 @@ static void node_reap(struct lslab_cache *k)
     k->cache_free_touched = false;
 }
 
+static void reap_cpu(unsigned cpu, void *unused UNUSED)
+{
+    other_share(&heap);
+    list_for_each (l, &lslab_caches) {
+        struct lslab_cache *k = list_entry(l, struct lslab_cache, cache_link);
+
+        queue_reap(k, &k->cache_cpu[cpu]);
+    }
+    other_unshare(&heap);
+}
+
 static void lslab_tick(uint64_t now_ms)
 {
     bool node = now_ms >= next_reap_ms;
 
-    other_enter(&heap);
     if (node)
         next_reap_ms = now_ms + LSLAB_NODE_MS;
+    other_each_cpu(&heap, reap_cpu, NULL);
+    other_enter(&heap);
+    other_share(&heap);
     list_for_each (l, &lslab_caches) {
-        struct lslab_cache *k = list_entry(l, struct lslab_cache, cache_link);
-
         OTHER_ADD(lslab_stat.stat_scanned, 1);
-        for (unsigned i = 0; i < other_cpus; i++)
-            queue_reap(k, &k->cache_cpu[i]);
         if (node)
-            node_reap(k);
+            node_reap(list_entry(l, struct lslab_cache, cache_link));
     }
+    other_unshare(&heap);
     lslab_leave();
 }
 
-/* All queues go to the slabs, and all free slabs back. */
+static void queue_drain(struct lslab_cache *k, struct lslab_queue *q)
+{
+    lslab_return(k, q, q->queue_avail);
+    q->queue_avail = 0;
+}
+
+/* Of one cache, or all: NULL. */
+static void drain_cpu(unsigned cpu, void *only)
+{
+    other_share(&heap);
+    list_for_each (l, &lslab_caches) {
+        struct lslab_cache *k = list_entry(l, struct lslab_cache, cache_link);
+
+        if (only == NULL || only == k)
+            queue_drain(k, &k->cache_cpu[cpu]);
+    }
+    other_unshare(&heap);
+}
+
+/* After drain_cpu: the shared queue goes to the slabs, and all free slabs
+ * back. */
 static void lslab_shrink(struct lslab_cache *k)
 {
     other_count_lock(&heap);
-    for (unsigned i = 0; i <= other_cpus; i++) {
-        struct lslab_queue *q =
-            i == other_cpus ? &k->cache_shared : &k->cache_cpu[i];
-
-        lslab_return(k, q, q->queue_avail);
-        q->queue_avail = 0;
-    }
+    queue_drain(k, &k->cache_shared);
     lslab_trim(k, SIZE_MAX);
 }
 
@@ -566,9 +636,12 @@ static void lslab_shrink(struct lslab_cache *k)
 static void lslab_pressure(void)
 {
     for (int i = 0; i < 2; i++) {
+        other_each_cpu(&heap, drain_cpu, NULL);
         other_enter(&heap);
+        other_share(&heap);
         list_for_each (l, &lslab_caches)
             lslab_shrink(list_entry(l, struct lslab_cache, cache_link));
+        other_unshare(&heap);
         lslab_leave();
     }
 }
@@ -606,9 +679,11 @@ static struct lslab_cache *lslab_make(const struct lslab_cache *shape)
     list_init(&k->cache_partial);
     list_init(&k->cache_full);
     list_init(&k->cache_free);
-    other_lock(&heap);
+    other_enter(&heap);
+    other_share(&heap);
     list_insert_before(&lslab_caches, &k->cache_link);
-    other_unlock(&heap);
+    other_unshare(&heap);
+    other_leave(&heap);
     return k;
 }
 
@@ -627,10 +702,13 @@ static void lslab_cache_destroy(struct other_cache *c)
 {
     struct lslab_cache *k = c->other_own;
 
-    other_lock(&heap);
+    other_each_cpu(&heap, drain_cpu, k);
+    other_enter(&heap);
+    other_share(&heap);
     lslab_shrink(k);
     MM_ASSERT(k->cache_slabs == 0);
     list_remove(&k->cache_link);
+    other_unshare(&heap);
     lslab_leave();
     supply_record_free(heap.heap_supply, k, record_size(k));
 }
@@ -642,7 +720,6 @@ static void lslab_init(struct supply *s)
     memset(&lslab_stat, 0, sizeof(lslab_stat));
     list_init(&lslab_caches);
     list_init(&back);
-    free_bytes = 0;
     next_reap_ms = LSLAB_NODE_MS;
     for (unsigned i = 0; i < LSLAB_UNTYPED; i++) {
         struct lslab_cache shape = {.cache_object = untyped_size[i]};
@@ -699,7 +776,7 @@ static void lslab_put(struct lslab_cache *k, void *obj, size_t size,
     if (s == NULL)
         mm_panic("linux_slab: %p is not an object of %zu bytes", obj,
                  k->cache_object);
-    if (s->slab_active == 0)
+    if (MM_UNLOCKED(s->slab_active) == 0)
         mm_panic("linux_slab: %p, %zu bytes: it is free already", obj,
                  k->cache_object);
     other_enter(&heap);
@@ -743,7 +820,6 @@ static void lslab_cache_free(struct other_cache *c, void *obj)
 struct lslab_sum {
     size_t sum_active; /* objects of slabs that are not free there */
     size_t sum_queued; /* of these: in queues */
-    size_t sum_index;  /* of these: indices */
     size_t sum_free;   /* bytes */
 };
 
@@ -776,7 +852,6 @@ static const char *check_slabs(const struct lslab_cache *k, struct list *list,
                 return "an index has an object twice, or one that is not";
         sum->sum_active += s->slab_active;
         sum->sum_free += lslab_room(k) - s->slab_active * k->cache_size;
-        sum->sum_index += k->cache_index == LSLAB_OFF_SLAB;
     }
     return NULL;
 }
@@ -828,31 +903,33 @@ static const char *check_lslab_cache(struct lslab_cache *k,
 
 static const char *lslab_check(void)
 {
-    const struct other_stat *st = &heap.heap_stat;
     struct lslab_sum sum = {0};
     const char *wrong = NULL;
+    struct other_stat st;
 
-    other_enter(&heap);
+    other_stop(&heap);
+    st = other_total(&heap);
     for (struct list *l = lslab_caches.next;
          wrong == NULL && l != &lslab_caches; l = l->next)
         wrong = check_lslab_cache(list_entry(l, struct lslab_cache, cache_link),
                                   &sum);
-    if (wrong == NULL &&
-        sum.sum_active - sum.sum_queued - sum.sum_index + heap.heap_whole !=
-            st->stat_allocs - st->stat_frees)
+    if (wrong == NULL && sum.sum_active - sum.sum_queued + heap.heap_whole !=
+                             st.stat_allocs - st.stat_frees)
         wrong = "objects are neither free nor allocated";
-    if (wrong == NULL && sum.sum_free != free_bytes)
+    if (wrong == NULL && sum.sum_free != st.stat_external)
         wrong = "free bytes are not as many as counted";
     if (wrong == NULL)
-        wrong = other_check(&heap, free_bytes);
-    other_leave(&heap);
+        wrong = other_check(&heap, sum.sum_free);
+    other_resume(&heap);
     return wrong;
 }
 
 static void lslab_other_stat(struct other_stat *out)
 {
     other_enter(&heap);
-    other_stat(&heap, free_bytes, out);
+    other_share(&heap);
+    other_stat(&heap, other_total(&heap).stat_external, out);
+    other_unshare(&heap);
     other_leave(&heap);
 }
 

@@ -57,15 +57,15 @@
 
 #define SLUB_LINK     sizeof(uint32_t)
 #define SLUB_MANY     ((PAGE_SIZE << SLUB_MAX_ORDER) / 8) /* objects */
-#define SHRINK_SORTED 32 /* free objects of slabs that a shrink sorts */
+#define SHRINK_SORTED 32      /* free objects of slabs that a shrink sorts */
+#define SLUB_LOCKED   0x8000u /* in slub_objects */
 
 struct list slub_caches;
 struct slub_stat slub_stat;
 
 static struct other_heap heap;
 static struct slub_cache untyped[SLUB_UNTYPED];
-static size_t free_bytes; /* of slabs: all that is not allocated */
-static struct list back;  /* slabs to return, at the end of an operation */
+static struct list back; /* slabs to return, at the end of an operation */
 
 /* ---- geometry ----------------------------------------------------------- */
 
@@ -180,9 +180,14 @@ static char *slub_begin(const struct slub_slab *s)
     return supply_page(heap.heap_supply, s);
 }
 
+static unsigned slub_objects(const struct slub_slab *s)
+{
+    return MM_UNLOCKED(s->slub_objects) & ~SLUB_LOCKED;
+}
+
 static size_t slub_bytes(const struct slub_slab *s)
 {
-    return s->slub_objects == s->slub_cache->cache_objects
+    return slub_objects(s) == s->slub_cache->cache_objects
                ? (size_t)PAGE_SIZE << s->slub_cache->cache_order
                : (size_t)PAGE_SIZE << s->slub_cache->cache_least;
 }
@@ -190,7 +195,7 @@ static size_t slub_bytes(const struct slub_slab *s)
 /* Free objects, but for those on the list of a processor. */
 static unsigned slub_free_objects(const struct slub_slab *s)
 {
-    return (unsigned)(s->slub_objects - s->slub_inuse);
+    return slub_objects(s) - s->slub_inuse;
 }
 
 /* Whether an object of the slab begins here. */
@@ -199,7 +204,7 @@ static bool slub_has(const struct slub_slab *s, const char *obj)
     size_t offset = (size_t)(obj - slub_begin(s));
     size_t size = s->slub_cache->cache_size;
 
-    return offset % size == 0 && offset / size < s->slub_objects;
+    return offset % size == 0 && offset / size < slub_objects(s);
 }
 
 static struct slub_slab *slub_page(const void *p)
@@ -219,10 +224,31 @@ static struct slub_slab *slub_slab_of(const struct slub_cache *k, void *obj)
     if (s == NULL || s->slub_cache != k || !slub_has(s, obj))
         mm_panic("linux_slub: %p is not an object of %zu bytes", obj,
                  k->cache_object);
-    if (s->slub_inuse == 0 || s->slub_free == slub_number(obj))
-        mm_panic("linux_slub: %p, %zu bytes: it is free already", obj,
-                 k->cache_object);
     return s;
+}
+
+/* The list of a slab, its count of objects in use and whether it is frozen
+ * change together. The original changes them by a compare-and-exchange, or
+ * under this lock. It may be taken after that of the node's list. */
+static void slub_lock(struct slub_slab *s)
+{
+#if MM_MAGAZINES
+    while (__atomic_fetch_or(&s->slub_objects, SLUB_LOCKED, __ATOMIC_ACQUIRE) &
+           SLUB_LOCKED)
+        __builtin_ia32_pause();
+#else
+    (void)s;
+#endif
+}
+
+static void slub_unlock(struct slub_slab *s)
+{
+#if MM_MAGAZINES
+    __atomic_store_n(&s->slub_objects, (uint16_t)slub_objects(s),
+                     __ATOMIC_RELEASE);
+#else
+    (void)s;
+#endif
 }
 
 /* ---- slabs -------------------------------------------------------------- */
@@ -244,9 +270,8 @@ static struct slub_slab *slub_new(struct slub_cache *k)
     s = slub_page(at);
     for (size_t i = 0; i < bytes; i += PAGE_SIZE)
         slub_page(at + i)->slub_head = s;
-    s->slub_cache = k;
-    s->slub_objects = (uint32_t)(bytes / k->cache_size) & 0x7fff;
-    for (uint32_t i = s->slub_objects; i-- > 0;) {
+    s->slub_objects = (uint16_t)(bytes / k->cache_size);
+    for (unsigned i = slub_objects(s); i-- > 0;) {
         if (k->cache_ctor != NULL)
             k->cache_ctor(at + i * k->cache_size, k->cache_object);
         slub_push(k, &s->slub_free, at + i * k->cache_size);
@@ -261,43 +286,70 @@ static void slub_discard(struct slub_slab *s)
     MM_ASSERT(mm_lock_held(&heap.heap_lock) && s->slub_inuse == 0);
     OTHER_ADD(slub_stat.stat_returned, 1);
     s->slub_cache->cache_slabs--;
-    OTHER_SUB(free_bytes, slub_bytes(s));
+    other_count_external(&heap, -(ptrdiff_t)slub_bytes(s));
     other_count_pages(&heap, -(ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
     list_insert_before(&back, &s->slub_link);
 }
 
-/* The end of an operation: without the lock, objects are destroyed and pages
+/* A slab to return, with what is fixed of its cache, which may end meanwhile.
+ * NULL: there is none. */
+static struct slub_slab *slub_next_back(struct slub_cache *k, size_t *bytes)
+{
+    struct slub_slab *s = NULL;
+
+    other_enter(&heap);
+    other_share(&heap);
+    if (!list_empty(&back)) {
+        s = list_entry(back.next, struct slub_slab, slub_link);
+        list_remove(&s->slub_link);
+        memcpy(k, s->slub_cache, offsetof(struct slub_cache, cache_users));
+        *bytes = slub_bytes(s);
+        s->slub_cache = NULL;
+    }
+    other_unshare(&heap);
+    other_leave(&heap);
+    return s;
+}
+
+static __attribute__((noinline)) void slub_return_slabs(void)
+{
+    struct slub_slab *s;
+    struct slub_cache k;
+    size_t bytes;
+
+    while ((s = slub_next_back(&k, &bytes)) != NULL) {
+        char *at = slub_begin(s);
+
+        for (unsigned i = 0; k.cache_dtor != NULL && i < slub_objects(s); i++)
+            k.cache_dtor(at + i * k.cache_size, k.cache_object);
+        supply_free(heap.heap_supply, at, bytes >> PAGE_SHIFT);
+    }
+}
+
+/* The end of an operation: without a lock, objects are destroyed and pages
  * returned. */
 static void slub_leave(void)
 {
-    while (!list_empty(&back)) {
-        struct slub_slab *s =
-            list_entry(back.next, struct slub_slab, slub_link);
-        const struct slub_cache *k = s->slub_cache;
-        size_t pages = slub_bytes(s) >> PAGE_SHIFT;
-        char *at = slub_begin(s);
+    bool more = MM_UNLOCKED(back.next) != &back;
 
-        void (*dtor)(void *obj, size_t size) = k->cache_dtor;
-        size_t size = k->cache_size, object = k->cache_object;
-
-        list_remove(&s->slub_link);
-        other_leave(&heap); /* and the cache may end */
-        for (uint32_t i = 0; dtor != NULL && i < s->slub_objects; i++)
-            dtor(at + i * size, object);
-        supply_free(heap.heap_supply, at, pages);
-        other_enter(&heap);
-    }
     other_leave(&heap);
+    if (unlikely(more))
+        slub_return_slabs();
 }
 
-/* ---- the node's list ---------------------------------------------------- */
+/* ---- the node's list: between other_share and other_unshare -------------- */
 
 /* A slab leaves a processor: it goes to the begin or the end of the list, or
  * back. */
 static void node_add(struct slub_cache *k, struct slub_slab *s, bool tail)
 {
+    bool empty;
+
+    slub_lock(s);
     s->slub_frozen = 0;
-    if (s->slub_inuse == 0 && k->cache_partials >= k->cache_min) {
+    empty = s->slub_inuse == 0;
+    slub_unlock(s);
+    if (empty && k->cache_partials >= k->cache_min) {
         slub_discard(s);
         return;
     }
@@ -316,21 +368,45 @@ static void node_remove(struct slub_cache *k, struct slub_slab *s)
     OTHER_ADD(slub_stat.stat_remove, 1);
 }
 
-/* ---- what a processor has ----------------------------------------------- */
-
-/* The processor's list becomes that of its current slab. */
-static void cpu_take(struct slub_cpu *cpu)
+/* Takes the first of the list for a processor. */
+static struct slub_slab *node_take(struct slub_cache *k)
 {
-    struct slub_slab *s = cpu->cpu_slab;
+    struct slub_slab *s =
+        list_entry(k->cache_partial.next, struct slub_slab, slub_link);
 
-    cpu->cpu_free = s->slub_free;
-    s->slub_free = 0;
-    s->slub_inuse = s->slub_objects;
+    node_remove(k, s);
+    slub_lock(s);
+    s->slub_frozen = 1;
+    slub_unlock(s);
+    return s;
 }
 
+/* ---- what a processor has ----------------------------------------------- */
+
+/* The processor's list becomes that of its current slab. If that is full, the
+ * processor gives it up: false. */
+static bool cpu_take(struct slub_cpu *cpu)
+{
+    struct slub_slab *s = cpu->cpu_slab;
+    bool some;
+
+    slub_lock(s);
+    some = s->slub_free != 0;
+    if (some) {
+        cpu->cpu_free = s->slub_free;
+        s->slub_free = 0;
+        s->slub_inuse = (uint16_t)slub_objects(s) & 0x7fff;
+    } else {
+        s->slub_frozen = 0;
+        cpu->cpu_slab = NULL;
+    }
+    slub_unlock(s);
+    return some;
+}
+
+/* A frozen slab. */
 static void cpu_add(struct slub_cpu *cpu, struct slub_slab *s)
 {
-    s->slub_frozen = 1;
     list_insert_after(&cpu->cpu_partial, &s->slub_link);
     cpu->cpu_partials++;
 }
@@ -346,7 +422,7 @@ static struct slub_slab *cpu_remove(struct slub_cpu *cpu)
     return s;
 }
 
-/* All partial slabs move to the node's list. */
+/* All partial slabs move to the node's list, which is shared. */
 static void cpu_unfreeze(struct slub_cache *k, struct slub_cpu *cpu)
 {
     if (cpu->cpu_partials != 0)
@@ -355,27 +431,33 @@ static void cpu_unfreeze(struct slub_cache *k, struct slub_cpu *cpu)
         node_add(k, cpu_remove(cpu), true);
 }
 
-/* The processor gives up its current slab. */
+/* The processor gives up its current slab, to the node's list, which is
+ * shared. */
 static void cpu_deactivate(struct slub_cache *k, struct slub_cpu *cpu)
 {
     struct slub_slab *s = cpu->cpu_slab;
-    bool remote = s->slub_free != 0;
     uint32_t *last = &cpu->cpu_free;
+    bool remote, full, empty;
 
+    slub_lock(s);
+    remote = s->slub_free != 0;
     for (; *last != 0; last = slub_link(k, slub_at(*last)))
         s->slub_inuse--;
     *last = s->slub_free; /* the processor's list comes first */
     s->slub_free = cpu->cpu_free;
     cpu->cpu_slab = NULL;
     cpu->cpu_free = 0;
-    OTHER_ADD(slub_stat.stat_deactivate_remote, remote);
-    if (s->slub_free == 0) {
-        OTHER_ADD(slub_stat.stat_deactivate_full, 1);
+    full = s->slub_free == 0;
+    empty = s->slub_inuse == 0;
+    if (full)
         s->slub_frozen = 0;
+    slub_unlock(s);
+    OTHER_ADD(slub_stat.stat_deactivate_remote, remote);
+    OTHER_ADD(slub_stat.stat_deactivate_full, full);
+    if (full)
         return;
-    }
     other_count_lock(&heap);
-    if (s->slub_inuse == 0)
+    if (empty)
         OTHER_ADD(slub_stat.stat_deactivate_empty, 1);
     else if (remote)
         OTHER_ADD(slub_stat.stat_deactivate_tail, 1);
@@ -392,26 +474,23 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
 {
     unsigned added = 0;
 
-    if (k->cache_partials == 0)
+    if (MM_UNLOCKED(k->cache_partials) == 0)
         return false;
     other_count_lock(&heap);
+    other_share(&heap);
     OTHER_ADD(slub_stat.stat_from_partial, 1);
     while (k->cache_partials != 0 && added <= k->cache_cpu_most / 2) {
-        struct slub_slab *s =
-            list_entry(k->cache_partial.next, struct slub_slab, slub_link);
-
-        node_remove(k, s);
         if (cpu->cpu_slab == NULL) {
-            cpu->cpu_slab = s;
-            s->slub_frozen = 1;
+            cpu->cpu_slab = node_take(k);
             cpu_take(cpu);
         } else {
-            cpu_add(cpu, s);
+            cpu_add(cpu, node_take(k));
             OTHER_ADD(slub_stat.stat_cpu_node, 1);
             added++;
         }
     }
-    return true;
+    other_unshare(&heap);
+    return cpu->cpu_slab != NULL;
 }
 
 /* The processor's list is empty: gets another from the nearest slab that has
@@ -419,17 +498,13 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
 static bool cpu_refill(struct slub_cache *k, struct slub_cpu *cpu)
 {
     for (;;) {
-        struct slub_slab *s = cpu->cpu_slab;
+        if (cpu->cpu_slab != NULL) {
+            bool some = cpu_take(cpu);
 
-        if (s != NULL && s->slub_free != 0) {
-            OTHER_ADD(slub_stat.stat_refill, 1);
-            cpu_take(cpu);
-            return true;
-        }
-        if (s != NULL) {
-            OTHER_ADD(slub_stat.stat_bypass, 1);
-            s->slub_frozen = 0;
-            cpu->cpu_slab = NULL;
+            OTHER_ADD(slub_stat.stat_refill, some);
+            OTHER_ADD(slub_stat.stat_bypass, !some);
+            if (some)
+                return true;
         }
         if (cpu->cpu_partials == 0)
             return refill_from_node(k, cpu);
@@ -443,16 +518,19 @@ static bool cpu_refill(struct slub_cache *k, struct slub_cpu *cpu)
 static void cpu_install(struct slub_cache *k, struct slub_cpu *cpu,
                         struct slub_slab *s)
 {
+    other_share(&heap);
     if (cpu->cpu_slab != NULL)
         cpu_deactivate(k, cpu);
     k->cache_slabs++;
     OTHER_ADD(slub_stat.stat_new, 1);
-    OTHER_ADD(slub_stat.stat_fallback, s->slub_objects != k->cache_objects);
-    OTHER_ADD(free_bytes, slub_bytes(s));
+    OTHER_ADD(slub_stat.stat_fallback, slub_objects(s) != k->cache_objects);
+    s->slub_cache = k;
+    s->slub_frozen = 1;
+    other_count_external(&heap, (ptrdiff_t)slub_bytes(s));
     other_count_pages(&heap, (ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
     cpu->cpu_slab = s;
-    s->slub_frozen = 1;
     cpu_take(cpu);
+    other_unshare(&heap);
 }
 
 static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
@@ -473,7 +551,7 @@ static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
     if (cpu->cpu_free != 0) {
         obj = slub_at(cpu->cpu_free);
         cpu->cpu_free = *slub_link(k, obj);
-        OTHER_SUB(free_bytes, k->cache_size);
+        other_count_external(&heap, -(ptrdiff_t)k->cache_size);
         other_count_alloc(&heap, c, size, k->cache_size, 0);
     } else {
         other_count_fail(&heap, c);
@@ -484,30 +562,57 @@ static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
 
 /* ---- frees -------------------------------------------------------------- */
 
+/* Locks a slab. If its last object is to be freed, while it is on the node's
+ * list, that is shared first: true. */
+static bool slub_lock_last(struct slub_slab *s)
+{
+    bool last;
+
+    slub_lock(s);
+    last = s->slub_inuse == 1 && s->slub_free != 0 && !s->slub_frozen;
+    if (!last)
+        return false;
+    slub_unlock(s);
+    other_count_lock(&heap);
+    other_share(&heap);
+    slub_lock(s);
+    return true;
+}
+
 /* An object of a slab that is not the current one. */
 static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
                            struct slub_slab *s, void *obj)
 {
-    bool was_full = s->slub_free == 0;
+    bool node = slub_lock_last(s), was_full = s->slub_free == 0;
+    bool frozen = s->slub_frozen, empty;
 
+    if (s->slub_inuse == 0 || s->slub_free == slub_number(obj))
+        mm_panic("linux_slub: %p, %zu bytes: it is free already", obj,
+                 k->cache_object);
     OTHER_ADD(slub_stat.stat_free_slow, 1);
+    OTHER_ADD(slub_stat.stat_free_frozen, frozen);
     slub_push(k, &s->slub_free, obj);
     s->slub_inuse--;
-    if (s->slub_frozen) {
-        OTHER_ADD(slub_stat.stat_free_frozen, 1);
-    } else if (was_full) {
-        OTHER_ADD(slub_stat.stat_cpu_free, 1);
-        if (cpu->cpu_partials >= k->cache_cpu_most) {
-            OTHER_ADD(slub_stat.stat_cpu_drain, 1);
-            cpu_unfreeze(k, cpu);
-        }
-        cpu_add(cpu, s);
-    } else if (s->slub_inuse == 0) {
-        other_count_lock(&heap);
-        if (k->cache_partials >= k->cache_min) {
+    empty = !frozen && !was_full && s->slub_inuse == 0;
+    if (was_full)
+        s->slub_frozen = 1;
+    slub_unlock(s);
+    if (node) {
+        if (empty && k->cache_partials >= k->cache_min) {
             node_remove(k, s);
             slub_discard(s);
         }
+        other_unshare(&heap);
+    }
+    if (was_full && !frozen) {
+        OTHER_ADD(slub_stat.stat_cpu_free, 1);
+        if (cpu->cpu_partials >= k->cache_cpu_most) {
+            OTHER_ADD(slub_stat.stat_cpu_drain, 1);
+            other_share(&heap);
+            cpu_unfreeze(k, cpu);
+            other_unshare(&heap);
+        }
+        cpu_add(cpu, s);
     }
 }
 
@@ -517,7 +622,7 @@ static void slub_put(struct slub_cache *k, void *obj, size_t size,
     struct slub_cpu *cpu = &k->cache_cpu[other_enter(&heap)];
     struct slub_slab *s = slub_slab_of(k, obj);
 
-    OTHER_ADD(free_bytes, k->cache_size);
+    other_count_external(&heap, (ptrdiff_t)k->cache_size);
     other_count_free(&heap, c, size, k->cache_size, 0);
     if (s == cpu->cpu_slab) {
         OTHER_ADD(slub_stat.stat_free_fast, 1);
@@ -561,7 +666,8 @@ static struct slub_cache *slub_alias(const struct other_cache *c)
     list_for_each (l, &slub_caches) {
         struct slub_cache *k = list_entry(l, struct slub_cache, cache_link);
 
-        if (k->cache_ctor == NULL && k->cache_size >= want.cache_size &&
+        if (k->cache_users != 0 && k->cache_ctor == NULL &&
+            k->cache_size >= want.cache_size &&
             k->cache_size - want.cache_size < SLUB_LINK &&
             k->cache_size % MAX(c->other_align, (size_t)8) == 0)
             return k;
@@ -573,14 +679,17 @@ static bool slub_cache_create(struct other_cache *c)
 {
     struct slub_cache *k;
 
-    other_lock(&heap);
+    other_enter(&heap);
+    other_share(&heap);
     k = slub_alias(c);
     if (k != NULL) {
         k->cache_users++;
-        k->cache_object = MAX(k->cache_object, c->other_size);
+        if (k->cache_object < c->other_size)
+            k->cache_object = c->other_size;
         OTHER_ADD(slub_stat.stat_aliases, 1);
     }
-    other_unlock(&heap);
+    other_unshare(&heap);
+    other_leave(&heap);
     c->other_own = k != NULL ? k : supply_record(heap.heap_supply, sizeof(*k));
     if (k != NULL || c->other_own == NULL)
         return k != NULL;
@@ -588,39 +697,51 @@ static bool slub_cache_create(struct other_cache *c)
     k->cache_ctor = c->other_ctor;
     k->cache_dtor = c->other_dtor;
     slub_shape(k, c->other_size, c->other_align, c->other_ctor != NULL);
-    other_lock(&heap);
+    other_enter(&heap);
+    other_share(&heap);
     slub_cache_start(k);
-    other_unlock(&heap);
+    other_unshare(&heap);
+    other_leave(&heap);
     return true;
 }
 
-/* All slabs of processors move to the node's list. */
-static void slub_flush(struct slub_cache *k)
+/* All slabs of a processor move to the node's list: of one cache, or all:
+ * NULL. */
+static void flush_cpu(unsigned n, void *only)
 {
-    for (unsigned i = 0; i < other_cpus; i++) {
-        if (k->cache_cpu[i].cpu_slab != NULL)
-            cpu_deactivate(k, &k->cache_cpu[i]);
-        cpu_unfreeze(k, &k->cache_cpu[i]);
+    other_share(&heap);
+    list_for_each (l, &slub_caches) {
+        struct slub_cache *k = list_entry(l, struct slub_cache, cache_link);
+        struct slub_cpu *cpu = &k->cache_cpu[n];
+
+        if (only != NULL && only != k)
+            continue;
+        if (cpu->cpu_slab != NULL)
+            cpu_deactivate(k, cpu);
+        cpu_unfreeze(k, cpu);
     }
+    other_unshare(&heap);
 }
 
-/* Returns slabs without allocated objects, and sorts the node's list: those
- * with few free objects are first, so that they fill, and those with many last,
- * so that they become free. */
+/* After flush_cpu: returns slabs without allocated objects, and sorts the
+ * node's list: those with few free objects are first, so that they fill, and
+ * those with many last, so that they become free. */
 static void slub_shrink(struct slub_cache *k)
 {
     struct list sorted[SHRINK_SORTED + 2]; /* by free objects */
 
     for (unsigned i = 0; i < ARRAY_SIZE(sorted); i++)
         list_init(&sorted[i]);
-    slub_flush(k);
     while (!list_empty(&k->cache_partial)) {
         struct slub_slab *s =
             list_entry(k->cache_partial.next, struct slub_slab, slub_link);
-        unsigned free = slub_free_objects(s);
+        unsigned free;
 
+        slub_lock(s);
+        free = slub_free_objects(s);
+        slub_unlock(s);
         list_remove(&s->slub_link);
-        if (s->slub_inuse != 0) {
+        if (free < slub_objects(s)) {
             list_insert_before(&sorted[MIN(free, SHRINK_SORTED + 1u)],
                                &s->slub_link);
         } else {
@@ -638,23 +759,32 @@ static void slub_cache_destroy(struct other_cache *c)
     struct slub_cache *k = c->other_own;
     bool last;
 
-    other_lock(&heap);
+    other_enter(&heap);
+    other_share(&heap);
     last = --k->cache_users == 0;
-    if (last) {
-        slub_shrink(k);
-        MM_ASSERT(k->cache_slabs == 0);
-        list_remove(&k->cache_link);
-    }
+    other_unshare(&heap);
+    other_leave(&heap);
+    if (!last)
+        return;
+    other_each_cpu(&heap, flush_cpu, k);
+    other_enter(&heap);
+    other_share(&heap);
+    slub_shrink(k);
+    MM_ASSERT(k->cache_slabs == 0);
+    list_remove(&k->cache_link);
+    other_unshare(&heap);
     slub_leave();
-    if (last)
-        supply_record_free(heap.heap_supply, k, sizeof(*k));
+    supply_record_free(heap.heap_supply, k, sizeof(*k));
 }
 
 static void slub_pressure(void)
 {
-    other_lock(&heap);
+    other_each_cpu(&heap, flush_cpu, NULL);
+    other_enter(&heap);
+    other_share(&heap);
     list_for_each (l, &slub_caches)
         slub_shrink(list_entry(l, struct slub_cache, cache_link));
+    other_unshare(&heap);
     slub_leave();
 }
 
@@ -670,7 +800,6 @@ static void slub_init(struct supply *s)
     memset(&slub_stat, 0, sizeof(slub_stat));
     list_init(&slub_caches);
     list_init(&back);
-    free_bytes = 0;
     for (unsigned i = 0; i < SLUB_UNTYPED; i++) {
         slub_shape(&untyped[i],
                    i < ARRAY_SIZE(small)
@@ -761,8 +890,8 @@ static const char *check_slab(struct slub_slab *s, uint32_t list,
     if (own != slub_free_objects(s))
         return "a slab has not as many free objects as it counts";
     sum->sum_free += slub_bytes(s) -
-                     (s->slub_objects - own - cpu) * s->slub_cache->cache_size;
-    sum->sum_objects += s->slub_objects - own - cpu;
+                     (slub_objects(s) - own - cpu) * s->slub_cache->cache_size;
+    sum->sum_objects += slub_objects(s) - own - cpu;
     sum->sum_slabs++;
     return NULL;
 }
@@ -816,6 +945,8 @@ static const char *check_full(struct slub_sum *sum)
     size_t slabs = 0, frozen = 0;
     const char *wrong = NULL;
 
+    list_for_each (l, &back) /* others are about to return them */
+        sum->sum_slabs++;
     for (size_t i = 0; wrong == NULL && i < pages->supply_pages; i++) {
         struct slub_slab *s = (struct slub_slab *)pages->supply_info[i];
 
@@ -835,32 +966,35 @@ static const char *check_full(struct slub_sum *sum)
 
 static const char *slub_check(void)
 {
-    const struct other_stat *st = &heap.heap_stat;
     struct slub_sum sum = {0};
     const char *wrong = NULL;
+    struct other_stat st;
 
-    other_lock(&heap);
+    other_stop(&heap);
+    st = other_total(&heap);
     for (struct list *l = slub_caches.next; wrong == NULL && l != &slub_caches;
          l = l->next)
         wrong = check_cache(list_entry(l, struct slub_cache, cache_link), &sum);
     if (wrong == NULL)
         wrong = check_full(&sum);
     if (wrong == NULL &&
-        sum.sum_objects + heap.heap_whole != st->stat_allocs - st->stat_frees)
+        sum.sum_objects + heap.heap_whole != st.stat_allocs - st.stat_frees)
         wrong = "objects are neither free nor allocated";
-    if (wrong == NULL && sum.sum_free != free_bytes)
+    if (wrong == NULL && sum.sum_free != st.stat_external)
         wrong = "free bytes are not as many as counted";
     if (wrong == NULL)
-        wrong = other_check(&heap, free_bytes);
-    other_unlock(&heap);
+        wrong = other_check(&heap, sum.sum_free);
+    other_resume(&heap);
     return wrong;
 }
 
 static void slub_other_stat(struct other_stat *out)
 {
-    other_lock(&heap);
-    other_stat(&heap, free_bytes, out);
-    other_unlock(&heap);
+    other_enter(&heap);
+    other_share(&heap);
+    other_stat(&heap, other_total(&heap).stat_external, out);
+    other_unshare(&heap);
+    other_leave(&heap);
 }
 
 const struct other_allocator linux_slub_allocator = {

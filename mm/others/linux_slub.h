@@ -18,9 +18,9 @@ struct slub_slab {
     struct slub_slab *slub_head;   /* of the slab's first page */
     uint32_t slub_free;            /* free objects: the first's number; or bytes
                                       requested, of whole pages */
-    uint32_t slub_inuse : 16;      /* with those on the list of a processor */
-    uint32_t slub_objects : 15;
-    uint32_t slub_frozen : 1; /* it belongs to a processor */
+    uint16_t slub_objects;         /* and SLUB_LOCKED, where several run */
+    uint16_t slub_inuse : 15;      /* with those on the list of a processor */
+    uint16_t slub_frozen : 1;      /* it belongs to a processor */
 };
 
 /* What a processor has of a cache. */

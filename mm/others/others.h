@@ -91,10 +91,16 @@ void supply_arena(struct supply *s, void *base, size_t pages, void *info,
 #define OTHER_LINE 64 /* bytes that processors share as a whole */
 
 /* How many an allocator keeps lists for, if it keeps any; set before op_init.
- * And which one runs: 0 in a kernel, which runs one; tests and replays pretend
- * that it is another. */
+ * And which one runs, where only one does: tests and replays pretend that it is
+ * another than 0. Where several run, other_enter() says which. */
 extern unsigned other_cpus;
 extern unsigned other_cpu;
+
+/* Counts cost what the originals, which are compiled to be measured, do not
+ * have: with OTHER_COUNTED 0 there are none. */
+#ifndef OTHER_COUNTED
+#define OTHER_COUNTED 1
+#endif
 
 /* ---- an allocator ------------------------------------------------------- */
 
@@ -110,11 +116,29 @@ struct other_cache {
     void (*other_ctor)(void *obj, size_t size); /* NULL: none */
     void (*other_dtor)(void *obj, size_t size);
     void *other_own; /* the allocator's, from op_cache_create on */
-    /* counted by the allocator, under its lock */
+    /* counted by the allocator; for clients: other_calls() */
+#if MM_MAGAZINES
+    struct other_cpu_calls {
+        size_t other_allocs; /* words, modulo 2^32, since others read them */
+        size_t other_frees;
+        size_t other_fails;
+        char other_gap[OTHER_LINE - 3 * sizeof(size_t)];
+    } other_cpu_calls[OTHER_COUNTED ? OTHER_CPUS : 1];
+#else
     uint64_t other_allocs;
     uint64_t other_frees;
     uint64_t other_fails;
+#endif
 };
+
+/* What the allocator has counted of a cache. */
+struct other_calls {
+    uint64_t other_allocs;
+    uint64_t other_frees; /* never more */
+    uint64_t other_fails;
+};
+
+struct other_calls other_calls(const struct other_cache *c);
 
 /*
  * Where each byte is. Total fragmentation, the waste of the paper's tables, is
@@ -187,22 +211,45 @@ static inline void other_cache_destroy(const struct other_allocator *a,
         a->op_cache_destroy(c);
 }
 
-/* Counts are memory that all processors would write to. As the originals are
- * compiled to be measured, with OTHER_COUNTED 0 there are none. */
-#ifndef OTHER_COUNTED
-#define OTHER_COUNTED 1
-#endif
+/* ---- locks and counts --------------------------------------------------- */
 
-#define OTHER_ADD(count, n) (OTHER_COUNTED ? (void)((count) += (n)) : (void)0)
-#define OTHER_SUB(count, n) (OTHER_COUNTED ? (void)((count) -= (n)) : (void)0)
+/* Counts of what an allocator does inside, which tests read. All processors
+ * would write to them: where several run there are none. */
+#define OTHER_ADD(count, n)                                                    \
+    (OTHER_COUNTED && !MM_MAGAZINES ? (void)((count) += (n)) : (void)0)
 
-/* What each allocator has; heap_lock guards all of its state. */
+/* What each allocator has. heap_lock guards all of its state, but for what
+ * processors keep for themselves. */
 struct other_heap {
     mm_lock_t heap_lock;
     struct supply *heap_supply;
-    struct other_stat heap_stat;
+    struct other_stat heap_stat; /* where several processors run: of pages; */
+#if MM_MAGAZINES
+    struct other_cpu_stat {
+        size_t stat_allocs; /* the others, as in struct other_cache */
+        size_t stat_frees;
+        size_t stat_fails;
+        size_t stat_locks;
+        size_t stat_requested;
+        size_t stat_internal;
+        size_t stat_external;
+        size_t stat_metadata;
+    } __attribute__((aligned(OTHER_LINE))) heap_cpu_stat[OTHER_CPUS];
+#endif
     size_t heap_whole; /* blocks of other_whole_alloc */
 };
+
+/* The running processor, and the counts to which it adds: interrupts are
+ * disabled. */
+#if MM_MAGAZINES
+#define OTHER_STAT(h)  (&(h)->heap_cpu_stat[mm_cpu_number()])
+#define OTHER_CALLS(c) (&(c)->other_cpu_calls[mm_cpu_number()])
+#define OTHER_CPU      mm_cpu_number()
+#else
+#define OTHER_STAT(h)  (&(h)->heap_stat)
+#define OTHER_CALLS(c) (c)
+#define OTHER_CPU      other_cpu
+#endif
 
 void other_init(struct other_heap *h, const char *name, struct supply *s);
 
@@ -212,10 +259,17 @@ static inline unsigned other_power(size_t size)
     return size == 1 ? 0 : 32 - (unsigned)__builtin_clz((uint32_t)size - 1);
 }
 
+/* Here the original takes a lock that its processors share. */
+static inline void other_count_lock(struct other_heap *h)
+{
+    if (OTHER_COUNTED)
+        OTHER_STAT(h)->stat_locks++;
+}
+
 static inline void other_lock(struct other_heap *h)
 {
     mm_lock(&h->heap_lock);
-    OTHER_ADD(h->heap_stat.stat_locks, 1);
+    other_count_lock(h);
 }
 
 static inline void other_unlock(struct other_heap *h)
@@ -225,9 +279,10 @@ static inline void other_unlock(struct other_heap *h)
 
 /*
  * What a processor keeps for itself the original uses with interrupts disabled,
- * and without a lock. Returns the number of the processor. Where only one runs,
- * the heap's lock disables them, and is not counted. (In a kernel of several
- * each would need counts of its own.)
+ * and without a lock: from other_enter, which returns its number, to
+ * other_leave. In between, from other_share to other_unshare, it may use what
+ * processors share. Where only one runs, the heap's lock is what disables
+ * interrupts, so that nothing else is needed to share.
  */
 static inline unsigned other_enter(struct other_heap *h)
 {
@@ -251,52 +306,93 @@ static inline void other_leave(struct other_heap *h)
 #endif
 }
 
-/* In between: the original takes a lock that its processors share. */
-static inline void other_count_lock(struct other_heap *h)
+static inline void other_share(struct other_heap *h)
 {
 #if MM_MAGAZINES
     mm_lock(&h->heap_lock);
-    mm_unlock(&h->heap_lock);
+#else
+    (void)h;
 #endif
-    OTHER_ADD(h->heap_stat.stat_locks, 1);
 }
 
-/* Count, under the lock, the allocation or free of a block of `bytes` for a
- * request of `size`; `header` of them are metadata. `c` is the cache, or
- * NULL. */
+static inline void other_unshare(struct other_heap *h)
+{
+#if MM_MAGAZINES
+    mm_unlock(&h->heap_lock);
+#else
+    (void)h;
+#endif
+}
+
+/* Calls fn(cpu, arg) for each processor: on it, as an interrupt would, so that
+ * fn may use what that processor keeps. No lock is held. While interrupts are
+ * disabled, and several processors run, only for this one. */
+void other_each_cpu(struct other_heap *h, void (*fn)(unsigned cpu, void *arg),
+                    void *arg);
+
+/* From here to other_resume no other processor runs, and the heap's lock and
+ * that of its pages are held: for check(), which looks at everything.
+ * Interrupts are enabled, and no lock is held. */
+void other_stop(struct other_heap *h);
+void other_resume(struct other_heap *h);
+
+/* Count the allocation or free of a block of `bytes` for a request of `size`;
+ * `header` of them are metadata. `c` is the cache, or NULL. Interrupts are
+ * disabled. */
 static inline void other_count_alloc(struct other_heap *h,
                                      struct other_cache *c, size_t size,
                                      size_t bytes, size_t header)
 {
-    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    __auto_type st = OTHER_STAT(h);
+
+    MM_ASSERT(MM_MAGAZINES || mm_lock_held(&h->heap_lock));
     if (!OTHER_COUNTED)
         return;
-    h->heap_stat.stat_allocs++;
-    h->heap_stat.stat_requested += size;
-    h->heap_stat.stat_metadata += header;
-    h->heap_stat.stat_internal += bytes - header - size;
+    st->stat_allocs++;
+    st->stat_requested += size;
+    st->stat_metadata += header;
+    st->stat_internal += bytes - header - size;
     if (c != NULL)
-        c->other_allocs++;
+        OTHER_CALLS(c)->other_allocs++;
 }
 
 static inline void other_count_free(struct other_heap *h, struct other_cache *c,
                                     size_t size, size_t bytes, size_t header)
 {
-    MM_ASSERT(mm_lock_held(&h->heap_lock));
+    __auto_type st = OTHER_STAT(h);
+
+    MM_ASSERT(MM_MAGAZINES || mm_lock_held(&h->heap_lock));
     if (!OTHER_COUNTED)
         return;
-    h->heap_stat.stat_frees++;
-    h->heap_stat.stat_requested -= size;
-    h->heap_stat.stat_metadata -= header;
-    h->heap_stat.stat_internal -= bytes - header - size;
+    st->stat_frees++;
+    st->stat_requested -= size;
+    st->stat_metadata -= header;
+    st->stat_internal -= bytes - header - size;
     if (c != NULL)
-        c->other_frees++;
+        OTHER_CALLS(c)->other_frees++;
+}
+
+/* So many more bytes are free in held pages: for allocators that do not keep
+ * that number themselves. Likewise metadata. */
+static inline void other_count_external(struct other_heap *h, ptrdiff_t bytes)
+{
+    if (OTHER_COUNTED)
+        OTHER_STAT(h)->stat_external += (size_t)bytes;
+}
+
+static inline void other_count_metadata(struct other_heap *h, ptrdiff_t bytes)
+{
+    if (OTHER_COUNTED)
+        OTHER_STAT(h)->stat_metadata += (size_t)bytes;
 }
 
 void other_count_fail(struct other_heap *h, struct other_cache *c);
 
 /* Pages that the heap has got, or returns. Under the lock. */
 void other_count_pages(struct other_heap *h, ptrdiff_t pages);
+
+/* All that is counted so far. */
+struct other_stat other_total(const struct other_heap *h);
 
 /* The counts; `external` is what is free. Under the lock. */
 void other_stat(struct other_heap *h, size_t external, struct other_stat *out);

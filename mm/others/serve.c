@@ -131,6 +131,7 @@ void kmem_init(void)
 {
     start_pages();
 #if MM_MAGAZINES
+    _Static_assert(MM_CPUS_MAX <= OTHER_CPUS, "a processor has no lists");
     other_cpus = MM_CPUS_MAX;
 #endif
     other_served.op_init(&pages);
@@ -241,7 +242,9 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
 
 static size_t allocated(const struct kmem_cache *cp)
 {
-    return (size_t)(cp->cache_other.other_allocs - cp->cache_other.other_frees);
+    struct other_calls calls = other_calls(&cp->cache_other);
+
+    return (size_t)(calls.other_allocs - calls.other_frees);
 }
 
 int kmem_cache_destroy(struct kmem_cache *cp)
@@ -337,15 +340,17 @@ struct kmem_cache *kmem_cache_next(struct kmem_cache *cp)
 void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out)
 {
     const struct other_cache *c = &cp->cache_other;
+    struct other_calls calls = other_calls(c);
+    size_t inuse = (size_t)(calls.other_allocs - calls.other_frees);
 
     *out = (struct kmem_cache_stat){.stat_size = c->other_size,
                                     .stat_align = c->other_align,
-                                    .stat_inuse = allocated(cp),
-                                    .stat_total = allocated(cp),
-                                    .stat_mem = allocated(cp) * c->other_size,
-                                    .stat_allocs = c->other_allocs,
-                                    .stat_frees = c->other_frees,
-                                    .stat_fails = c->other_fails};
+                                    .stat_inuse = inuse,
+                                    .stat_total = inuse,
+                                    .stat_mem = inuse * c->other_size,
+                                    .stat_allocs = calls.other_allocs,
+                                    .stat_frees = calls.other_frees,
+                                    .stat_fails = calls.other_fails};
     memcpy(out->stat_name, cp->cache_name, sizeof(out->stat_name));
 }
 
@@ -389,8 +394,10 @@ const char *kmem_verify(const char **where)
 /* An allocator is checked as a whole. */
 const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
 {
+    struct other_calls calls = other_calls(&cp->cache_other);
+
     *where = cp->cache_name;
-    return cp->cache_other.other_frees <= cp->cache_other.other_allocs
+    return calls.other_frees <= calls.other_allocs
                ? NULL
                : "more frees than allocations";
 }

@@ -429,7 +429,7 @@ static const char *slob_check(void)
     size_t free = 0, open = 0;
     const char *wrong;
 
-    other_lock(&heap);
+    other_stop(&heap);
     wrong = slob_check_pages(&free, &open);
     if (wrong == NULL)
         wrong = slob_check_lists(open);
@@ -437,7 +437,7 @@ static const char *slob_check(void)
         wrong = "free bytes are not as many as are counted";
     if (wrong == NULL)
         wrong = other_check(&heap, free_bytes);
-    other_unlock(&heap);
+    other_resume(&heap);
     return wrong;
 }
 

@@ -96,7 +96,7 @@ static bool node_reserve(size_t nodes)
         spares += PAGE_SIZE / sizeof(*page);
         stat.stat_node_pages++;
         other_count_pages(&heap, 1);
-        heap.heap_stat.stat_metadata += PAGE_SIZE;
+        other_count_metadata(&heap, PAGE_SIZE);
     }
     return true;
 }
@@ -560,13 +560,13 @@ static const char *sunos_check(void)
     const char *wrong;
     size_t bytes = 0;
 
-    other_lock(&heap);
+    other_stop(&heap);
     wrong = check_tree(&bytes);
     if (wrong == NULL && bytes + later_bytes() != free_bytes)
         wrong = "free bytes are not as many as are counted";
     if (wrong == NULL)
         wrong = other_check(&heap, free_bytes);
-    other_unlock(&heap);
+    other_resume(&heap);
     return wrong;
 }
 

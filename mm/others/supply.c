@@ -6,6 +6,7 @@
  * first. In a kernel they come from segkmem (mm/others/serve.c).
  */
 #include "kernel/lib/string.h"
+#include "mm/debug/debug.h"
 #include "mm/others/others.h"
 #include "mm/page.h"
 
@@ -49,12 +50,12 @@ void *supply_alloc(struct supply *s, size_t pages, size_t align)
 
 void supply_free(struct supply *s, void *addr, size_t pages)
 {
-    memset(supply_info(s, addr), 0, pages * sizeof(*s->supply_info));
-    s->supply_put(s, addr, pages);
     mm_lock(&s->supply_lock);
+    memset(supply_info(s, addr), 0, pages * sizeof(*s->supply_info));
     s->supply_held -= pages;
     s->supply_returns += pages;
     mm_unlock(&s->supply_lock);
+    s->supply_put(s, addr, pages);
 }
 
 void *supply_page(const struct supply *s, const void *info)
@@ -199,6 +200,54 @@ void supply_arena(struct supply *s, void *base, size_t pages, void *info,
 unsigned other_cpus = 1;
 unsigned other_cpu;
 
+#if MM_MAGAZINES
+struct each {
+    void (*each_fn)(unsigned cpu, void *arg);
+    void *each_arg;
+};
+
+static void call_here(void *arg)
+{
+    const struct each *each = arg;
+
+    each->each_fn(mm_cpu_number(), each->each_arg);
+}
+#endif
+
+void other_each_cpu(struct other_heap *h, void (*fn)(unsigned cpu, void *arg),
+                    void *arg)
+{
+#if MM_MAGAZINES
+    struct each each = {fn, arg};
+
+    (void)h;
+    mm_call_all(call_here, &each);
+#else
+    mm_lock(&h->heap_lock);
+    for (unsigned i = 0; i < other_cpus; i++)
+        fn(i, arg);
+    mm_unlock(&h->heap_lock);
+#endif
+}
+
+void other_stop(struct other_heap *h)
+{
+#if MM_MAGAZINES
+    mm_stop_others();
+#endif
+    mm_lock(&h->heap_lock);
+    mm_lock(&h->heap_supply->supply_lock);
+}
+
+void other_resume(struct other_heap *h)
+{
+    mm_unlock(&h->heap_supply->supply_lock);
+    mm_unlock(&h->heap_lock);
+#if MM_MAGAZINES
+    mm_resume_others();
+#endif
+}
+
 /* ---- counts ------------------------------------------------------------- */
 
 void other_init(struct other_heap *h, const char *name, struct supply *s)
@@ -209,10 +258,12 @@ void other_init(struct other_heap *h, const char *name, struct supply *s)
 
 void other_count_fail(struct other_heap *h, struct other_cache *c)
 {
-    MM_ASSERT(mm_lock_held(&h->heap_lock));
-    h->heap_stat.stat_fails++;
+    MM_ASSERT(MM_MAGAZINES || mm_lock_held(&h->heap_lock));
+    if (!OTHER_COUNTED)
+        return;
+    OTHER_STAT(h)->stat_fails++;
     if (c != NULL)
-        c->other_fails++;
+        OTHER_CALLS(c)->other_fails++;
 }
 
 void other_count_pages(struct other_heap *h, ptrdiff_t pages)
@@ -224,21 +275,69 @@ void other_count_pages(struct other_heap *h, ptrdiff_t pages)
     st->stat_peak = MAX(st->stat_peak, st->stat_held);
 }
 
+#if MM_MAGAZINES
+/* Those of all processors. Another may free meanwhile what a third one has
+ * allocated: frees are counted first, so that they are not more. */
+#define SUM(total, array, member)                                              \
+    do {                                                                       \
+        size_t sum = 0;                                                        \
+        for (unsigned i = 0; i < ARRAY_SIZE(array); i++)                       \
+            sum += MM_UNLOCKED((array)[i].member);                             \
+        (total)->member = sum;                                                 \
+    } while (0)
+
+struct other_stat other_total(const struct other_heap *h)
+{
+    struct other_stat st = h->heap_stat;
+
+    SUM(&st, h->heap_cpu_stat, stat_frees);
+    SUM(&st, h->heap_cpu_stat, stat_allocs);
+    SUM(&st, h->heap_cpu_stat, stat_fails);
+    SUM(&st, h->heap_cpu_stat, stat_locks);
+    SUM(&st, h->heap_cpu_stat, stat_requested);
+    SUM(&st, h->heap_cpu_stat, stat_internal);
+    SUM(&st, h->heap_cpu_stat, stat_external);
+    SUM(&st, h->heap_cpu_stat, stat_metadata);
+    return st;
+}
+
+struct other_calls other_calls(const struct other_cache *c)
+{
+    struct other_calls calls;
+
+    SUM(&calls, c->other_cpu_calls, other_frees);
+    SUM(&calls, c->other_cpu_calls, other_allocs);
+    SUM(&calls, c->other_cpu_calls, other_fails);
+    return calls;
+}
+#else
+struct other_stat other_total(const struct other_heap *h)
+{
+    return h->heap_stat;
+}
+
+struct other_calls other_calls(const struct other_cache *c)
+{
+    return (struct other_calls){c->other_allocs, c->other_frees,
+                                c->other_fails};
+}
+#endif
+
 void other_stat(struct other_heap *h, size_t external, struct other_stat *out)
 {
     MM_ASSERT(mm_lock_held(&h->heap_lock));
-    *out = h->heap_stat;
+    *out = other_total(h);
     out->stat_external = external;
-    out->stat_fixed = h->heap_supply->supply_fixed;
+    out->stat_fixed = MM_UNLOCKED(h->heap_supply->supply_fixed);
 }
 
 const char *other_check(const struct other_heap *h, size_t external)
 {
-    const struct other_stat *st = &h->heap_stat;
+    struct other_stat st = other_total(h);
 
     MM_ASSERT(mm_lock_held(&h->heap_lock));
-    return st->stat_held == st->stat_requested + st->stat_internal +
-                                st->stat_metadata + external
+    return st.stat_held == st.stat_requested + st.stat_internal +
+                               st.stat_metadata + external
                ? NULL
                : "requested, internal, external and metadata bytes are not all";
 }

@@ -228,7 +228,7 @@ static void pool_count(enum svr4_kind kind, ptrdiff_t pages)
     other_count_pages(&heap, pages);
     svr4_pages[kind] += (size_t)pages;
     if (kind == SVR4_SMALL)
-        heap.heap_stat.stat_metadata += (size_t)pages * SMALL_FIRST;
+        other_count_metadata(&heap, pages * (ptrdiff_t)SMALL_FIRST);
 }
 
 /* The lock is released meanwhile. */
@@ -478,11 +478,12 @@ static void svr4_pressure(void)
     other_lock(&heap);
     for (size_t n = 0; n < s->supply_pages; n++) {
         struct svr4_page *page = (struct svr4_page *)s->supply_info[n];
+        /* SVR4_NONE, too, of pages that another processor returns now */
+        enum svr4_kind kind = MM_UNLOCKED(page->page_kind);
         char *pool = supply_page(s, page);
-        unsigned top =
-            page->page_kind == SVR4_SMALL ? SVR4_SMALL_CLASS : SVR4_LARGE_CLASS;
+        unsigned top = kind == SVR4_SMALL ? SVR4_SMALL_CLASS : SVR4_LARGE_CLASS;
 
-        if (page->page_kind != kind_of(top) || !pool_idle(top, pool))
+        if (kind != kind_of(top) || !pool_idle(top, pool))
             continue;
         for (size_t i = pool_first(top); i < pool_size(top); i += bytes_of(top))
             free_take(top, pool + i);
@@ -596,7 +597,7 @@ static const char *check_blocks(unsigned i)
  * clients and free ones are all of the pools. */
 static const char *check_classes(void)
 {
-    const struct other_stat *st = &heap.heap_stat;
+    struct other_stat st = other_total(&heap);
     size_t clients = svr4_pages[SVR4_OVERSIZED] << PAGE_SHIFT, split = 0;
 
     for (unsigned i = SVR4_MIN_CLASS; i < SVR4_CLASSES; i++) {
@@ -610,7 +611,7 @@ static const char *check_classes(void)
         clients += (c->class_used - split) << i;
         split = i == top_of(i) ? 0 : all / 2;
     }
-    return clients == st->stat_requested + st->stat_internal
+    return clients == st.stat_requested + st.stat_internal
                ? NULL
                : "blocks in use are neither split nor allocated";
 }
@@ -619,7 +620,7 @@ static const char *svr4_check(void)
 {
     const char *wrong;
 
-    other_lock(&heap);
+    other_stop(&heap);
     wrong = check_svr4_pages();
     for (unsigned i = SVR4_MIN_CLASS; wrong == NULL && i < SVR4_CLASSES; i++)
         wrong = check_class(i);
@@ -629,7 +630,7 @@ static const char *svr4_check(void)
         wrong = check_classes();
     if (wrong == NULL)
         wrong = other_check(&heap, svr4_free_bytes());
-    other_unlock(&heap);
+    other_resume(&heap);
     return wrong;
 }
 

@@ -15,7 +15,9 @@ void *other_whole_alloc(struct other_heap *h, struct other_cache *c,
     size_t bytes = whole_bytes(size);
     void *p = supply_alloc(h->heap_supply, bytes >> PAGE_SHIFT, bytes);
 
-    other_lock(h);
+    other_enter(h);
+    other_share(h);
+    other_count_lock(h);
     if (p != NULL) {
         h->heap_whole++;
         other_count_pages(h, (ptrdiff_t)(bytes >> PAGE_SHIFT));
@@ -23,7 +25,8 @@ void *other_whole_alloc(struct other_heap *h, struct other_cache *c,
     } else {
         other_count_fail(h, c);
     }
-    other_unlock(h);
+    other_unshare(h);
+    other_leave(h);
     return p;
 }
 
@@ -32,10 +35,13 @@ void other_whole_free(struct other_heap *h, struct other_cache *c, void *p,
 {
     size_t bytes = whole_bytes(size);
 
-    other_lock(h);
+    other_enter(h);
+    other_share(h);
+    other_count_lock(h);
     h->heap_whole--;
     other_count_free(h, c, size, bytes, 0);
     other_count_pages(h, -(ptrdiff_t)(bytes >> PAGE_SHIFT));
-    other_unlock(h);
+    other_unshare(h);
+    other_leave(h);
     supply_free(h->heap_supply, p, bytes >> PAGE_SHIFT);
 }

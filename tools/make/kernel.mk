@@ -47,6 +47,7 @@ OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_debug.o kernel/shell/cmd_log.o \
                   kernel/shell/cmd_kmausers.o kernel/shell/cmd_kmem_cache.o \
                   kernel/shell/cmd_kmem_colours.o \
+                  kernel/shell/cmd_kmem_mag.o \
                   kernel/shell/cmd_kmem_owner.o \
                   kernel/shell/cmd_kmem_playground.o \
                   kernel/shell/cmd_kmem_reap.o kernel/shell/cmd_kmem_refs.o \
@@ -63,10 +64,10 @@ ifneq ($(ALLOCATOR),$(filter $(OTHERS),$(firstword $(ALLOCATOR))))
 $(error ALLOCATOR='$(ALLOCATOR)' is none of the other allocators, which are \
     $(OTHERS))
 endif
-ifneq ($(call on,SANITIZE)$(call on,SMP)$(call on,WORKSHOP)$(if \
+ifneq ($(call on,SANITIZE)$(call on,WORKSHOP)$(if \
     $(wildcard $(OWN_LAB)/tests),,$(wildcard .lab)),)
-$(error ALLOCATOR= is for the product on one processor, without SANITIZE, SMP, \
-    CPUS and WORKSHOP, and not for the hand-out of another lab than 10)
+$(error ALLOCATOR= is for the product, without SANITIZE and WORKSHOP, and not \
+    for the hand-out of another lab than 10)
 endif
 ifneq ($(filter-out kernel run iso run-iso screenshot compare replay-kernel,\
     $(MAKECMDGOALS)),)

@@ -159,14 +159,14 @@ def kernel(request):
     return product("slate.elf", "kernel")
 
 
-def other_kernel(folder, *settings):
-    """The workshop kernel of a build with these settings of make, in the folder
-    where `make` has it. Files of tests that run beside each other build it one
-    after the other."""
+def other_kernel(folder, *settings, name="slate-workshop.elf"):
+    """A kernel of a build with these settings of make, in the folder where
+    `make` has it. Files of tests that run beside each other build it one after
+    the other."""
     there = (BUILD / folder).relative_to(ROOT)
     clean = {k: v for k, v in os.environ.items()
              if k not in ("BUILD", "V")}
-    kernel = there / "slate-workshop.elf"
+    kernel = there / name
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(

@@ -92,6 +92,7 @@ void __tsan_write_range(const void *at, size_t size)
     }                                                                          \
     ATOMIC_CHANGE(bits, exchange, __atomic_exchange_n)                         \
     ATOMIC_CHANGE(bits, fetch_add, __atomic_fetch_add)                         \
+    ATOMIC_CHANGE(bits, fetch_or, __atomic_fetch_or)                           \
     ATOMIC_CHANGE(bits, fetch_sub, __atomic_fetch_sub)
 #define ATOMIC_CHANGE(bits, name, builtin)                                     \
     uint##bits##_t __tsan_atomic##bits##_##name(                               \

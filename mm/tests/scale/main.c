@@ -18,6 +18,7 @@
  * each figure is a mean over caches that follow each other in memory.
  */
 #include "mm/buddy.h"
+#include "mm/debug/debug.h"
 #include "mm/inspect/kmem_stat.h"
 #include "mm/others/others.h"
 #include "mm/segkmem.h"
@@ -150,6 +151,15 @@ bool mm_memory_low(void)
     return false;
 }
 #endif
+
+/* Nothing runs meanwhile. */
+void mm_stop_others(void)
+{
+}
+
+void mm_resume_others(void)
+{
+}
 
 uint64_t mm_clock_ms(void)
 {
