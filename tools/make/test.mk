@@ -92,6 +92,17 @@ $(eval $(call threads,$(BUILD)/threads-mag,$(MAGAZINES)))
 MMTHREADS     := $(BUILD)/threads/mmthreads
 MMTHREADS_MAG := $(BUILD)/threads-mag/mmthreads
 
+# The other allocators likewise. (A processor may wait in mm/others/.)
+OTHERTHREADS_SRC := $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
+                      mm/others/tests/threads/main.c \
+                      mm/page.c mm/buddy.c mm/tests/threads/platform.c
+OTHERTHREADS     := $(BUILD)/threads-mag/otherthreads
+THREADED         := $(MMTHREADS_MAG) $(OTHERTHREADS)
+$(OTHERTHREADS): $(OTHERTHREADS_SRC:%.c=$(BUILD)/threads-mag/%.o)
+	$(call say,HOSTLD,$@)
+	$(Q)$(HOSTCC) -fsanitize=thread $^ -lpthread -o $@
+-include $(OTHERTHREADS_SRC:%.c=$(BUILD)/threads-mag/%.d)
+
 # mm/ with a call before each access to memory, where mm/tests/races/ may
 # switch to another task.
 RACES_MM    := $(MM_SRC) mm/tests/races/planted.c
@@ -316,7 +327,7 @@ test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 	@$(PYTEST) -m sample $(ABREAST) --ignore=tools/test/test_kernels.py \
 	    tools/test
 
-test-all: $(BOOK_ENV)/done $(MUTANTS) $(MMTHREADS_MAG) | $(DEPS) ## what
+test-all: $(BOOK_ENV)/done $(MUTANTS) $(THREADED) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour
 	@$(MAKE) --no-print-directory tested
 	@$(MAKE) --no-print-directory test-kernels
@@ -340,7 +351,8 @@ test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
 	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py \
 	    acpi.py)
 
-test-threads: $(MMTHREADS) | $(DEPS) ## mm/ under real threads, sanitizer
+test-threads: $(MMTHREADS) $(OTHERTHREADS) | $(DEPS) ## mm/ and the other
+                                  ## allocators under real threads, sanitizer
 	@$(PYTEST) $(EVERY) tools/test/test_threads.py
 
 test-magazines: $(HOST_TEST) $(MMTHREADS_MAG) | $(DEPS) ## magazines on this

@@ -1,5 +1,6 @@
 """mm/ under real threads and the thread sanitizer, which reports accesses that
-no lock orders. A run is bounded by its operations, not by time."""
+no lock orders; and the other allocators, on several processors. A run is
+bounded by its operations, not by time."""
 
 import shutil
 import subprocess
@@ -10,20 +11,33 @@ from conftest import BUILD, ROOT
 from tools.run import watchdog
 
 MMTHREADS = BUILD / "threads" / "mmthreads"
+OTHERTHREADS = BUILD / "threads-mag" / "otherthreads"
 OPERATIONS = 20_000
+ALLOCATORS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
+                    if p.stem not in ("serve", "supply", "whole", "yours"))
+
+pytestmark = [pytest.mark.long, pytest.mark.plain]
 
 
-@pytest.mark.long
-@pytest.mark.plain
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_threads(seed):
-    assert MMTHREADS.exists(), f"{MMTHREADS} does not exist: make test-threads"
+def run(program, *arguments):
+    assert program.exists(), f"{program} does not exist: make test-threads"
     # The sanitizer needs addresses that are not random where the kernel
     # randomises more bits than it expects.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     done = watchdog.run(
-        [*fixed, str(MMTHREADS), str(seed), str(OPERATIONS)], cwd=ROOT,
+        [*fixed, str(program), *map(str, arguments), str(OPERATIONS)], cwd=ROOT,
         encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         errors="replace")
     assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
-        f"seed {seed}:\n{done.stdout[:6000]}"
+        f"{arguments}:\n{done.stdout[:6000]}"
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_threads(seed):
+    run(MMTHREADS, seed)
+
+
+@pytest.mark.parametrize("allocator", ALLOCATORS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_threads_of_the_other_allocators(allocator, seed):
+    run(OTHERTHREADS, allocator, seed)

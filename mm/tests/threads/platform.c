@@ -296,12 +296,21 @@ bool mm_describe(const void *addr, char *text, size_t size)
     return false;
 }
 
+/* No thread is on a processor meanwhile. */
 void mm_stop_others(void)
 {
+#if MM_MAGAZINES
+    for (unsigned i = 0; i < MM_CPUS_MAX; i++)
+        pthread_mutex_lock(&cpus[i]);
+#endif
 }
 
 void mm_resume_others(void)
 {
+#if MM_MAGAZINES
+    for (unsigned i = MM_CPUS_MAX; i-- > 0;)
+        pthread_mutex_unlock(&cpus[i]);
+#endif
 }
 
 void mm_roots(mm_root_t *fn)
