@@ -688,6 +688,9 @@ KTEST(linux_slub, check_finds_damage_in_lists)
     damaged();
     damaged_cache->cache_cpu[0].cpu_free = 0;
     expect_wrong("neither free nor allocated");
+    damaged();
+    damaged_cache->cache_cpu[0].cpu_free = slab_of(taken[16])->slub_free;
+    expect_wrong("an object of another slab");
 }
 
 KTEST(linux_slub, check_finds_damage_in_slabs)
@@ -701,6 +704,9 @@ KTEST(linux_slub, check_finds_damage_in_slabs)
     expect_wrong("a slab that is full, or another's");
     damaged();
     slab_of(taken[0])->slub_cache = class_of(64);
+    expect_wrong("a slab that is full, or another's");
+    damaged();
+    slab_of(taken[0])->slub_free = 0;
     expect_wrong("a slab that is full, or another's");
     damaged();
     slab_of(taken[16])->slub_frozen = 0;
