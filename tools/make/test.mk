@@ -430,6 +430,8 @@ COMPARE_NEEDS := $(COMPARE_ELF) $(REPLAY) $(BUILD)/initrd-bench.tar \
                    $(COMPARED:%=$(BUILD)/scale/%/mmscale)
 compare: $(COMPARE_NEEDS) | $(DEPS) ## every allocator in the papers' tables, in
                                   ## build/compare/; ALLOCATOR=yours: yours, too
+	@$(MAKE) --no-print-directory SMP=1 BUILD=$(BUILD)/smp ALLOCATOR= \
+	    $(COMPARED:%=$(BUILD)/smp/compare/%.elf)
 	@$(PYTHON) -m tools.measure.compare $(BUILD) $(BUILD)/compare \
 	    $(COMPARED) $(if $(call on,DOC),--doc docs/others.md)
 

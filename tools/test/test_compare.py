@@ -83,6 +83,18 @@ def test_a_run_that_fails_is_one_error():
     assert "the run failed" in str(caught.value)
 
 
+def test_messages_are_sent_and_freed():
+    """A mistake in the arguments starts no task."""
+    result = qemu.run(kernel("slob"), "messages 2 3; messages 11 1; messages 0 "
+                      "1; messages 1 1; verify; poweroff", memory="32")
+    assert result.problem is None, result.explain()
+    done = result.named["messages"]
+    assert [(e["groups"], e["messages"]) for e in done] == [(2, 2400), (1, 400)]
+    assert all(e["instructions"] > 200 * e["messages"] for e in done)
+    assert result.text.count("messages: needs groups, up to 10") == 2
+    assert "every invariant holds" in result.text, result.explain()
+
+
 # ---- what is said of figures ------------------------------------------------
 
 # Waste of the paper's table, at rest: nothing more is returned then.
@@ -97,8 +109,12 @@ def figures_of(name, pair, cached, untyped):
             "free": sizes, "pair": {**sizes, "64": untyped}}
     lines = {str(cpus): dict.fromkeys(scale.PHASES, 1.5)
              for cpus in scale.CPUS}
+    messages = {str(cpus): {str(groups): pair * groups
+                            for groups in compare.GROUPS}
+                for cpus in compare.PROCESSORS}
     return {"R1": {"alloc": trace, "free": trace}, "costs": {"work": work},
             "lines": lines,
+            "hackbench": {"messages": messages, "program": messages},
             "fragmentation": [{"raw": step, "reclaimed": step}
                               for step in steps],
             "workloads": {title: {"instructions": 10 ** 6, "before": 1,
@@ -144,6 +160,29 @@ def test_what_is_otherwise_is_said(paper, change, text):
     change(found)
     assert any(text in expectation for expectation in
                set(failing(found)) - set(failing(paper))), failing(found)
+
+
+@pytest.fixture
+def article():
+    """The seconds of the article, in the place of instructions."""
+    return {name: {"hackbench": {"messages": {
+        "1": {"1": 0, "10": 0}, **copy.deepcopy(compare.ARTICLE[name])}}}
+        for name in compare.ARTICLE}
+
+
+@pytest.mark.parametrize("name, cpus, groups, value, text", [
+    ("slmb", "4", "10", 121, "4 processors with 10 groups"),
+    ("slmb", "4", "1", 7, "4 processors with one group"),
+    ("slmb", "1", "10", 222, "one processor with 10 groups"),
+    ("slmb", "1", "1", 12, "almost twice as much")])
+def test_the_articles_figures_are_as_published(article, name, cpus, groups,
+                                               value, text):
+    def wrong():
+        return [e.text for e in compare.slmb_as_published(article)
+                if not e.holds]
+    assert wrong() == []
+    article[name]["hackbench"]["messages"][cpus][groups] = value
+    assert len(wrong()) == 1 and text in wrong()[0]
 
 
 def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
@@ -194,6 +233,8 @@ def test_make_compare():
     assert not_so == ["4.4BSD costs less than kmem_alloc on slabs",
                       "in the end slabs waste least, then SunOS, and 4.4BSD "
                       "and SVr4 most",
+                      "on one processor with one group SLMB costs almost "
+                      "twice as much as SLOB",
                       "after boot SLOB holds least, then SLUB, then SLAB"]
 
 
