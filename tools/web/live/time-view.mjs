@@ -4,6 +4,7 @@
  */
 import { hex } from "./guest.mjs";
 import { History } from "./history.mjs";
+import { source } from "./source.mjs";
 import { Stepper } from "./step.mjs";
 
 const SPEEDS = [[1, "full speed"], [0.1, "a tenth"], [0.01, "a hundredth"],
@@ -172,10 +173,11 @@ export class TimeView {
         const object = call.object || heap.next(cache);
         const at = this.heap.guest.calls[call.caller];
         const f = guest.function(call.caller);
-        this.said.textContent = `${call.name}(${cache?.name ?? "?"}` +
+        this.said.replaceChildren(
+            `${call.name}(${cache?.name ?? "?"}` +
             (call.object ? `, ${hex(call.object)})` : ")") +
-            ` in ${f?.name ?? "?"}` + (at ? `, ${at[0]}:${at[1]}` : "") +
-            (call.object ? "" : object ? `; will be ${hex(object)}` :
+            ` in ${f?.name ?? "?"}`, at ? ", " : "", at ? source(...at) : "",
+            call.object ? "" : object ? `; will be ${hex(object)}` :
                 "; the cache has no free object");
         this.next.disabled = false;
         this.next.hidden = false;

@@ -6,6 +6,7 @@
 import { clock } from "./clock.mjs";
 import { Shell } from "./shell.mjs";
 import { SCENES, SETS, setsOf } from "./scenes.mjs";
+import { source } from "./source.mjs";
 
 function element(name, text = "", classes = "") {
     const e = document.createElement(name);
@@ -105,8 +106,11 @@ export class Tour {
         const found = [element("span", "In the source: ")];
         for (const name of this.scene.code) {
             const f = this.heap.guest.functions.find(x => x[2] === name);
-            if (f)
-                found.push(element("code", `${name}, ${f[3]}:${f[4]}`));
+            if (!f)
+                continue;
+            const code = element("code", `${name}, `);
+            code.append(source(f[3], f[4]));
+            found.push(code);
         }
         return found;
     }

@@ -33,6 +33,15 @@ export default async function (page) {
         const places = await page.locator("#tour .code code").allTextContents();
         assert.ok(places.length > 0 && places.every(
             text => /^\w+, mm\/\S+\.c:\d+$/.test(text)), places.join());
+        for (const link of await page.locator("#tour .code a").all()) {
+            const { status, text } = await page.evaluate(async href => {
+                const answer = await fetch(href);
+                return { status: answer.status, text: await answer.text() };
+            }, await link.evaluate(a => a.href));
+            const line = (await link.getAttribute("href")).split("#")[1];
+            assert.equal(status, 200);
+            assert.ok(text.includes(`id="${line}"`), line);
+        }
         const next = page.locator("#tour .step button.act").last();
         if (!(await next.textContent()).startsWith("Next: "))
             break;
