@@ -195,7 +195,7 @@ static bool probe(void)
 
 /* Enabling the FIFOs drops received bytes. All are read first. Reading one lets
  * the next one come, but not at once: the line must first be silent for about a
- * millisecond. */
+ * millisecond. A byte that comes just after that is lost. */
 static void enable_fifos(void)
 {
     for (unsigned silent = 0; serial.ready() && silent < SILENT_POLLS; silent++)
