@@ -101,7 +101,7 @@ def test_reboot_starts_again(make):
     child.send("poweroff\r")
     child.expect(pexpect.EOF)
     child.wait()
-    assert child.exitstatus == 0
+    assert child.exitstatus == 0, child.before
 
 
 def test_run_iso(make, iso):
