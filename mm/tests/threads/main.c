@@ -21,17 +21,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define THREADS 4
 #define SHARED  4
 #define OBJECTS 40
 #define FRAMES  1024 /* too few for the peaks of the threads */
 #define FPZU    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT)
-
-#define CHECK(e)                                                               \
-    do {                                                                       \
-        if (!(e))                                                              \
-            mm_panic("%s:%d: not true: %s", __FILE__, __LINE__, #e);           \
-    } while (0)
 
 static struct kmem_cache *shared[SHARED];
 static struct kmem_cache *idle; /* its modes change */
@@ -54,19 +47,11 @@ struct handed {
 static struct handed *handed;
 
 struct thread {
-    pthread_t thread_id;
     unsigned thread_number;
-    uint64_t thread_random;
     struct object thread_object[OBJECTS];
     unsigned thread_objects;
     struct handed thread_handed;
 };
-
-static unsigned below(struct thread *t, unsigned n)
-{
-    t->thread_random = t->thread_random * 6364136223846793005u + 1;
-    return (unsigned)(t->thread_random >> 33) % n;
-}
 
 /* ---- objects ------------------------------------------------------------ */
 
@@ -84,12 +69,12 @@ static void alloc(struct thread *t)
 
     if (t->thread_objects == OBJECTS)
         return;
-    o->object_cache = below(t, SHARED + 2);
+    o->object_cache = threads_below(SHARED + 2);
     if (o->object_cache < SHARED) {
         o->object_size = shared[o->object_cache]->cache_size;
         o->object_addr = kmem_cache_alloc(shared[o->object_cache], flags);
     } else {
-        o->object_size = 1 + below(t, below(t, 8) == 0 ? 200000 : 40);
+        o->object_size = 1 + threads_below(threads_below(8) == 0 ? 200000 : 40);
         o->object_addr = kmem_alloc(o->object_size, flags);
     }
     if (o->object_addr == NULL) {
@@ -130,7 +115,7 @@ static void own_cache(struct thread *t)
     void *obj;
 
     snprintf(name, sizeof(name), "own_%u", t->thread_number);
-    cp = kmem_cache_create(name, 100 + below(t, 900), 0, build, build);
+    cp = kmem_cache_create(name, 100 + threads_below(900), 0, build, build);
     if (cp == NULL)
         return;
     obj = kmem_cache_alloc(cp, KM_NOSLEEP);
@@ -189,10 +174,10 @@ static void hand_over(struct thread *t)
     CHECK(kmem_cache_destroy(h->handed_cache) == 0);
 }
 
-static void set_modes(struct thread *t, struct kmem_cache *cp)
+static void set_modes(struct kmem_cache *cp)
 {
     static const unsigned modes[] = {0, FPZU, KMF_UNMAP, KMF_TRACE};
-    int error = kmem_debug_set(cp, modes[below(t, 4)]);
+    int error = kmem_debug_set(cp, modes[threads_below(4)]);
 
     CHECK(error == 0 || error == -KMEM_EBUSY || error == -KMEM_EAGAIN ||
           error == -KMEM_ENOMEM);
@@ -219,7 +204,7 @@ static void verify(void)
 
 static void snapshot(struct thread *t)
 {
-    struct kmem_cache *cp = shared[below(t, SHARED)];
+    struct kmem_cache *cp = shared[threads_below(SHARED)];
     struct kmem_cache_stat st;
     struct kmem_slab_stat slab;
     struct segkmem_stat seg;
@@ -237,9 +222,9 @@ static void snapshot(struct thread *t)
         kmem_buf_stat(t->thread_object[0].object_addr, &buf);
 }
 
-static void pages(struct thread *t)
+static void pages(void)
 {
-    size_t n = 1 + below(t, 20);
+    size_t n = 1 + threads_below(20);
     struct page *p = buddy_alloc_run(n);
 
     if (p != NULL) {
@@ -252,7 +237,7 @@ static void pages(struct thread *t)
 
 static void rare(struct thread *t)
 {
-    switch (below(t, 14)) {
+    switch (threads_below(14)) {
     case 0:
         own_cache(t);
         break;
@@ -260,10 +245,10 @@ static void rare(struct thread *t)
         same_name();
         break;
     case 2:
-        set_modes(t, idle);
+        set_modes(idle);
         break;
     case 3:
-        set_modes(t, kmem_size_class(13));
+        set_modes(kmem_size_class(13));
         break;
     case 4:
         verify();
@@ -272,17 +257,17 @@ static void rare(struct thread *t)
         snapshot(t);
         break;
     case 6:
-        kmem_reap((enum kmem_reap_mode)below(t, 3));
+        kmem_reap((enum kmem_reap_mode)threads_below(3));
         break;
     case 7:
-        kmem_cache_reap(shared[below(t, SHARED)], KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(shared[threads_below(SHARED)], KMEM_REAP_ALL, NULL);
         break;
     case 8:
         __atomic_fetch_add(&threads_clock_ms, 4000, __ATOMIC_RELAXED);
         kmem_update_poll();
         break;
     case 9:
-        pages(t);
+        pages();
         break;
     case 10:
         kmem_unmapped_release(NULL);
@@ -298,15 +283,17 @@ static void rare(struct thread *t)
     }
 }
 
-static void *run(void *arg)
-{
-    struct thread *t = arg;
+static struct thread thread[THREADS];
 
-    threads_self = t->thread_number + 2;
+static void run(unsigned number)
+{
+    struct thread *t = &thread[number];
+
+    t->thread_number = number;
     for (uint64_t i = 0; i < operations; i++) {
-        if (below(t, 16) == 0)
+        if (threads_below(16) == 0)
             rare(t);
-        else if (below(t, 100) < (i / 200 % 2 == 0 ? 65 : 35))
+        else if (threads_below(100) < (i / 200 % 2 == 0 ? 65 : 35))
             alloc(t);
         else
             free_last(t);
@@ -314,8 +301,6 @@ static void *run(void *arg)
     }
     while (t->thread_objects != 0)
         free_last(t);
-    threads_end();
-    return NULL;
 }
 
 /* ---- before and after --------------------------------------------------- */
@@ -363,7 +348,6 @@ static void check_end(void)
 
 int main(int argc, char **argv)
 {
-    static struct thread threads[THREADS];
     uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 
     if (argc > 2)
@@ -376,16 +360,7 @@ int main(int argc, char **argv)
     kmem_mag_decide_all();
 #endif
     make_caches();
-    threads_use(THREADS);
-    for (unsigned i = 0; i < THREADS; i++) {
-        threads[i].thread_number = i;
-        threads[i].thread_random = seed * THREADS + i;
-        if (pthread_create(&threads[i].thread_id, NULL, run, &threads[i]) != 0)
-            mm_panic("no thread");
-    }
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i].thread_id, NULL);
-    threads_use(1);
+    threads_run(run, seed);
     check_end();
     printf("%d threads, %llu operations each: no error\n", THREADS,
            (unsigned long long)operations);

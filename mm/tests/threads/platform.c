@@ -193,11 +193,6 @@ bool mm_wait_for_task(void)
     return wait_for_others();
 }
 
-void threads_use(unsigned count)
-{
-    threads = count;
-}
-
 void threads_completed(void)
 {
     if (locks != 0)
@@ -208,13 +203,46 @@ void threads_completed(void)
     steps_left = STEPS;
 }
 
-void threads_end(void)
+/* ---- threads ------------------------------------------------------------ */
+
+static void (*run_thread)(unsigned number);
+static uint64_t run_seed;
+static __thread uint64_t random_state;
+
+static void *thread_main(void *arg)
 {
+    unsigned number = (unsigned)(uintptr_t)arg;
+
+    threads_self = number + 2;
+    random_state = run_seed * THREADS + number;
+    run_thread(number);
     threads_completed();
     pthread_mutex_lock(&waits);
     threads--;
     retry_all();
     pthread_mutex_unlock(&waits);
+    return NULL;
+}
+
+void threads_run(void (*run)(unsigned number), uint64_t seed)
+{
+    pthread_t id[THREADS];
+
+    run_thread = run;
+    run_seed = seed;
+    threads = THREADS;
+    for (uintptr_t i = 0; i < THREADS; i++)
+        if (pthread_create(&id[i], NULL, thread_main, (void *)i) != 0)
+            mm_panic("no thread");
+    for (unsigned i = 0; i < THREADS; i++)
+        pthread_join(id[i], NULL);
+    threads = 1;
+}
+
+unsigned threads_below(unsigned n)
+{
+    random_state = random_state * 6364136223846793005u + 1;
+    return (unsigned)(random_state >> 33) % n;
 }
 
 void mm_print(const char *fmt, ...)

@@ -18,17 +18,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define THREADS 4
-#define BLOCKS  60
-#define HANDED  8
-#define PAGES   1024
-#define QUOTA   60 /* too few for the peaks of the threads */
-
-#define CHECK(e)                                                               \
-    do {                                                                       \
-        if (!(e))                                                              \
-            mm_panic("%s:%d: not true: %s", __FILE__, __LINE__, #e);           \
-    } while (0)
+#define BLOCKS 60
+#define HANDED 8
+#define PAGES  1024
+#define QUOTA  60 /* too few for the peaks of the threads */
 
 static const struct other_allocator *const allocators[] = {
     &bsd_allocator,  &linux_slab_allocator, &linux_slub_allocator,
@@ -68,21 +61,13 @@ struct block {
 };
 
 struct thread {
-    pthread_t thread_id;
     unsigned thread_number;
-    uint64_t thread_random;
     struct block thread_block[BLOCKS];
     unsigned thread_blocks;
 };
 
 /* Blocks that any thread may take, and free. */
 static struct block *handed[HANDED];
-
-static unsigned below(struct thread *t, unsigned n)
-{
-    t->thread_random = t->thread_random * 6364136223846793005u + 1;
-    return (unsigned)(t->thread_random >> 33) % n;
-}
 
 /* ---- blocks ------------------------------------------------------------- */
 
@@ -94,7 +79,7 @@ static bool constructed(const struct block *b)
 static void alloc_block(struct thread *t)
 {
     struct block *b = &t->thread_block[t->thread_blocks];
-    unsigned kind = below(t, 2 * ARRAY_SIZE(shared));
+    unsigned kind = threads_below(2 * ARRAY_SIZE(shared));
 
     if (t->thread_blocks == BLOCKS)
         return;
@@ -103,14 +88,14 @@ static void alloc_block(struct thread *t)
         b->block_size = b->block_cache->other_size;
         b->block_at = tested->op_cache_alloc(b->block_cache);
     } else {
-        b->block_size = 1 + below(t, below(t, 8) == 0 ? 12000 : 240);
+        b->block_size = 1 + threads_below(threads_below(8) == 0 ? 12000 : 240);
         b->block_at = tested->op_alloc(b->block_size);
     }
     if (b->block_at == NULL) {
         __atomic_fetch_add(&failed, 1, __ATOMIC_RELAXED);
         return;
     }
-    b->block_is = constructed(b) ? 0x55 : (uint8_t)below(t, 256);
+    b->block_is = constructed(b) ? 0x55 : (uint8_t)threads_below(256);
     for (size_t i = 0; constructed(b) && i < b->block_size; i++)
         CHECK(b->block_at[i] == b->block_is);
     memset(b->block_at, b->block_is, b->block_size);
@@ -129,7 +114,7 @@ static void free_block(const struct block *b)
 
 static struct block take_random(struct thread *t)
 {
-    unsigned i = below(t, t->thread_blocks);
+    unsigned i = threads_below(t->thread_blocks);
     struct block b = t->thread_block[i];
 
     t->thread_block[i] = t->thread_block[--t->thread_blocks];
@@ -152,7 +137,7 @@ static void hand_over(struct thread *t)
     struct block *b = malloc(sizeof(*b));
 
     *b = take_random(t);
-    exchange_block(below(t, HANDED), b);
+    exchange_block(threads_below(HANDED), b);
 }
 
 static void free_one(struct thread *t)
@@ -161,7 +146,7 @@ static void free_one(struct thread *t)
 
     if (t->thread_blocks == 0)
         return;
-    if (below(t, 2) == 0) {
+    if (threads_below(2) == 0) {
         hand_over(t);
         return;
     }
@@ -179,12 +164,12 @@ static void check(void)
         mm_panic("%s: %s", tested->op_name, wrong);
 }
 
-static void own_cache(struct thread *t)
+static void own_cache(void)
 {
     struct other_cache c = {.other_size = 700}; /* several may be one */
     void *obj;
 
-    if (below(t, 2) == 0) {
+    if (threads_below(2) == 0) {
         c.other_ctor = fill;
         c.other_dtor = is_filled;
     }
@@ -223,9 +208,9 @@ static void look(void)
 
 static void rare(struct thread *t)
 {
-    switch (below(t, 5)) {
+    switch (threads_below(5)) {
     case 0:
-        own_cache(t);
+        own_cache();
         break;
     case 1:
         tick(t);
@@ -243,23 +228,23 @@ static void rare(struct thread *t)
     threads_completed();
 }
 
-static void *run(void *arg)
-{
-    struct thread *t = arg;
+static struct thread thread[THREADS];
 
-    threads_self = t->thread_number + 2;
+static void run(unsigned number)
+{
+    struct thread *t = &thread[number];
+
+    t->thread_number = number;
     for (uint64_t i = 0; i < operations; i++) {
-        if (below(t, 32) == 0)
+        if (threads_below(32) == 0)
             rare(t);
-        else if (below(t, 100) < (i / 200 % 2 == 0 ? 65 : 35))
+        else if (threads_below(100) < (i / 200 % 2 == 0 ? 65 : 35))
             alloc_block(t);
         else
             free_one(t);
     }
     while (t->thread_blocks != 0)
         free_one(t);
-    threads_end();
-    return NULL;
 }
 
 /* ---- before and after --------------------------------------------------- */
@@ -309,22 +294,12 @@ static void check_end(void)
 
 int main(int argc, char **argv)
 {
-    static struct thread threads[THREADS];
     uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 0) : 1;
 
     if (argc > 3)
         operations = strtoull(argv[3], NULL, 0);
     start(argc > 1 ? argv[1] : "");
-    threads_use(THREADS);
-    for (unsigned i = 0; i < THREADS; i++) {
-        threads[i].thread_number = i;
-        threads[i].thread_random = seed * THREADS + i;
-        if (pthread_create(&threads[i].thread_id, NULL, run, &threads[i]) != 0)
-            mm_panic("no thread");
-    }
-    for (unsigned i = 0; i < THREADS; i++)
-        pthread_join(threads[i].thread_id, NULL);
-    threads_use(1);
+    threads_run(run, seed);
     check_end();
     printf("%d threads, %llu operations each: no error\n", THREADS,
            (unsigned long long)operations);
