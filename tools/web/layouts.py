@@ -136,8 +136,8 @@ class Layouts:
                                        "type": self.type(kind, called)}
 
     def type(self, die, called=None):
-        """A type as it stands in the file. `called` is what to call it if it
-        has no name of its own."""
+        """A type as layouts.json describes it; `called` is its name if it has
+        none of its own."""
         if die is None:
             return None
         if die.tag in TRANSPARENT:
