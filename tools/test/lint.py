@@ -48,7 +48,8 @@ from tools.grading import labs
 ROOT = Path(__file__).resolve().parents[2]
 WIDTH = 80
 LONGEST = 60
-TREE = (".c", ".h", ".asm", ".ld", ".py", ".mk", "Makefile", "setup")
+TREE = (".c", ".h", ".asm", ".ld", ".py", ".mjs", ".js", ".css", ".mk",
+        "Makefile", "setup")
 
 # The folders of the product's ring 0, except drivers/servers/.
 PRODUCT = ("boot", "kernel", "mm", "drivers")

@@ -12,7 +12,7 @@ import threading
 import pytest
 
 from conftest import ROOT, product
-from tools.run import v86
+from tools.run import v86, watchdog
 
 PAGE = ROOT / "tools/web/tests/browser.mjs"
 
@@ -40,9 +40,9 @@ def in_browser(url, test):
     chromium = shutil.which("chromium")
     if chromium is None:
         pytest.skip("chromium is missing: tools/setup web")
-    done = subprocess.run([v86.NODE, PAGE, v86.ENV, chromium, url, test],
-                          encoding="utf-8", stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT)
+    done = watchdog.run([v86.NODE, PAGE, v86.ENV, chromium, url, test],
+                        encoding="utf-8", stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
 
 

@@ -39,7 +39,8 @@ const bundle = name => outputFiles.find(
 
 const licences = [
     ["v86, the emulator", read(path.join(modules, "v86/LICENSE"))],
-    ["xterm.js, the terminal", read(path.join(modules, "@xterm/xterm/LICENSE"))],
+    ["xterm.js, the terminal",
+     read(path.join(modules, "@xterm/xterm/LICENSE"))],
     ["SeaBIOS, the firmware", read(terms)],
 ].map(([name, text]) => `${name}\n${"=".repeat(name.length)}\n\n${text}\n`)
     .join("\n");

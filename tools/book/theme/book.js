@@ -1,5 +1,5 @@
-/* The search of the book. The index is a script (search.js), because a page that
-   was opened from a file system may load no other kind of file. */
+/* The search of the book. The index is a script (search.js), because a page
+   that was opened from a file system may load no other kind of file. */
 "use strict";
 
 const MOST = 30;

@@ -7,7 +7,7 @@ import { DIRECT_MAP, PAGE_SIZE } from "./guest.mjs";
 
 export const CELL = 4; // points of the screen; as in heap.css
 
-/* enum page_state -> the name of a colour; those of caches have their owner's. */
+/* enum page_state -> the name of a colour. Frames of a cache have its own. */
 const USES = {
     PAGE_RESERVED: "reserved", PAGE_KERNEL: "kernel", PAGE_FREE: "empty",
     PAGE_ALLOC: "oversize", PAGE_OVERSIZE: "oversize", PAGE_UNMAPPED: "bad",

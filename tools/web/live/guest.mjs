@@ -7,7 +7,7 @@
  * be that of a moment in the past.
  */
 
-/* Where the kernel's direct map begins: KERNEL_BASE of kernel/x86/memlayout.h. */
+/* Where the kernel's direct map begins: KERNEL_BASE. */
 export const DIRECT_MAP = 0xC0000000;
 export const PAGE_SIZE = 4096;
 

@@ -5,6 +5,7 @@
  * Everything is read from the machine's memory (heap.mjs) between two slices
  * of the emulator, at most 30 times a second, and only while the page is seen.
  */
+import { button, element } from "./dom.mjs";
 import { Guest, hex } from "./guest.mjs";
 import { Heap, CELL_FREE } from "./heap.mjs";
 import { rows, structOf } from "./fields.mjs";
@@ -22,26 +23,10 @@ const COLOURS = ["used", "free", "colour", "tail", "header", "bad", "kernel",
 const OWN = COLOURS.filter(name => /^k\d$/.test(name));
 const ZOOMS = [48, 96, 192, 384, 768]; // points of the screen for a page
 
-const KEYS = [["used", "allocated object, in the colour of its cache"], ["free", "free object"],
+const KEYS = [["used", "allocated object, in the colour of its cache"],
+              ["free", "free object"],
               ["colour", "colour: bytes before the first object"],
               ["tail", "unused"], ["header", "kmem_slab"]];
-
-function element(name, text = "", classes = "") {
-    const e = document.createElement(name);
-    e.textContent = text;
-    if (classes)
-        e.className = classes;
-    return e;
-}
-
-function button(text, label, action) {
-    const b = element("button", text);
-    b.type = "button";
-    b.setAttribute("aria-label", label);
-    b.title = label;
-    b.addEventListener("click", action);
-    return b;
-}
 
 function kib(bytes) {
     return `${Math.round(bytes / 1024).toLocaleString("en")} KiB`;
@@ -54,10 +39,8 @@ class CacheRow {
         this.section = element("section", "", "cache");
         const head = element("div", "", "cache-head");
         this.swatch = element("span", "", "swatch");
-        this.name = element("button", cache.name, "cache-name");
-        this.name.type = "button";
-        this.name.addEventListener("click",
-                                   () => view.inspector.select(this.at));
+        this.name = button(cache.name, () => view.inspector.select(this.at),
+                           { classes: "cache-name" });
         this.counts = element("span", "", "counts");
         head.append(this.swatch, this.name, this.counts);
         this.canvas = element("canvas");
@@ -162,7 +145,9 @@ export class HeapView {
 
         const legend = element("ul", "", "legend");
         for (const [kind, text] of KEYS) {
-            const key = element("li", text), box = element("span", "", "swatch");
+            const key = element("li", text);
+            const box = element("span", "", "swatch");
+
             box.style.background = `var(--${kind})`;
             key.prepend(box);
             legend.append(key);
@@ -176,8 +161,10 @@ export class HeapView {
         const all = element("label", " caches without slabs");
         all.prepend(this.all);
         bar.append(element("h2", "Caches"), all,
-                   button("−", "smaller slabs", () => this.setZoom(-1)),
-                   button("+", "larger slabs", () => this.setZoom(1)));
+                   button("−", () => this.setZoom(-1),
+                          { label: "smaller slabs" }),
+                   button("+", () => this.setZoom(1),
+                          { label: "larger slabs" }));
         this.list = element("div", "", "caches");
         this.list.tabIndex = 0;
         this.list.setAttribute("role", "group");

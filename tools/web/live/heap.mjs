@@ -119,14 +119,18 @@ export class Heap {
                                      refcnt) };
     }
 
+    /* The buffer of a bufctl. */
+    bufferOf(c, bufctl) {
+        return c.large ? this.guest.u32(bufctl + this.bufctl.bufctl_addr) :
+            bufctl - c.link;
+    }
+
     /* What is in each chunk of a slab: the freelist says which are free. */
     cellsOf(c, first, head, chunks, refcnt) {
         const cells = new Uint8Array(chunks).fill(CELL_USED);
         let free = 0;
         for (let at = head; at; at = this.guest.u32(at)) {
-            const buffer = c.large ?
-                this.guest.u32(at + this.bufctl.bufctl_addr) : at - c.link;
-            const i = (buffer - first) / c.chunk;
+            const i = (this.bufferOf(c, at) - first) / c.chunk;
             if (cells[i] !== CELL_USED) // no such cell, or free already
                 throw new Inconsistent(`${c.name} has a broken freelist`);
             cells[i] = CELL_FREE;
@@ -173,8 +177,7 @@ export class Heap {
         const slab = cache?.slabs.find(s => s.at === cache.freelist);
         if (!slab?.head)
             return 0;
-        return cache.large ? this.guest.u32(slab.head + this.bufctl.bufctl_addr) :
-            slab.head - cache.link;
+        return this.bufferOf(cache, slab.head);
     }
 
     address(cache, slab, index) {

@@ -2,29 +2,18 @@
  * What one address is: the object, its cache and slab, and the members of its
  * struct. Pointers can be followed, with a way back.
  */
+import { button, element } from "./dom.mjs";
 import { hex, Inconsistent } from "./guest.mjs";
 import { CELL_USED, STATES } from "./heap.mjs";
 import { describe, rows, structOf, words } from "./fields.mjs";
-
-function element(name, text = "", classes = "") {
-    const e = document.createElement(name);
-    e.textContent = text;
-    if (classes)
-        e.className = classes;
-    return e;
-}
 
 export class Inspector {
     /* `show(address)` is called when a place has been chosen here. */
     constructor(section, guest, heap, show) {
         Object.assign(this, { section, guest, heap, show });
         this.path = [];
-        this.back = element("button", "Back");
-        this.back.type = "button";
-        this.back.addEventListener("click", () => this.return());
-        this.close = element("button", "Close");
-        this.close.type = "button";
-        this.close.addEventListener("click", () => this.select(0));
+        this.back = button("Back", () => this.return());
+        this.close = button("Close", () => this.select(0));
         this.title = element("h3");
         this.facts = element("p", "", "facts");
         this.list = element("ul", "", "members");
@@ -143,10 +132,9 @@ export class Inspector {
         name.style.paddingInlineStart = `${row.depth}em`;
         const value = element("span");
         if (row.to) {
-            const follow = element("button", row.text, "pointer");
-            follow.type = "button";
+            const follow = button(row.text, () => this.select(row.to),
+                                  { classes: "pointer" });
             follow.dataset.row = i;
-            follow.addEventListener("click", () => this.select(row.to));
             value.append(follow);
         } else {
             value.textContent = row.text;

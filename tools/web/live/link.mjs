@@ -12,21 +12,25 @@ const DEFAULT = 32;
 /* The kernel takes 512 characters of its command line. */
 const LONGEST = 480;
 
-/* { run, megabytes, view, scene, problem } of a fragment; the problem is "" or what is wrong
- * with it, in one line. */
+/* { run, megabytes, view, scene, problem } of a fragment; the problem is "" or
+ * what is wrong with it, in one line. */
 export function readLink(fragment) {
     const words = new URLSearchParams(fragment.replace(/^#/, ""));
-    const run = words.get("run") ?? "", mem = words.get("mem");
-    const size = mem === null ? DEFAULT : Number(mem);
-    const view = words.get("view") ?? "", scene = words.get("scene") ?? "";
+    const mem = words.get("mem");
+    const link = { run: words.get("run") ?? "", view: words.get("view") ?? "",
+                   scene: words.get("scene") ?? "", problem: "",
+                   megabytes: mem === null ? DEFAULT : Number(mem) };
 
-    if (!SIZES.includes(size))
-        return { run, view, scene, megabytes: DEFAULT, problem: `mem=${mem} in the link is \
-not one of ${SIZES.join(", ")} MiB. The machine has ${DEFAULT}.` };
-    if (run.length > LONGEST || /[^ -~]/.test(run))
-        return { run: "", view, scene, megabytes: size, problem: "run= in the link is not \
-executed: it must be one line of ASCII, of up to " + LONGEST + " characters." };
-    return { run, view, scene, megabytes: size, problem: "" };
+    if (!SIZES.includes(link.megabytes)) {
+        link.megabytes = DEFAULT;
+        link.problem = `mem=${mem} in the link is not one of ${SIZES.join(", ")
+        } MiB. The machine has ${DEFAULT}.`;
+    } else if (link.run.length > LONGEST || /[^ -~]/.test(link.run)) {
+        link.run = "";
+        link.problem = "run= in the link is not executed: it must be one " +
+            `line of ASCII, of up to ${LONGEST} characters.`;
+    }
+    return link;
 }
 
 export function writeLink({ run, megabytes, view, scene }) {

@@ -3,7 +3,7 @@
  * the drawing of the heap use of it. They read the guest's memory. Only
  * write() and restore() change it.
  *
- *     const machine = new Machine({ files, megabytes: 32, line: "run=kmastat" });
+ *     const machine = new Machine({ files, line: "run=kmastat" });
  *     machine.on("output", byte => …);
  *     await machine.run();
  *

@@ -68,11 +68,11 @@ export const SCENES = [{
     title: "Object caching",
     code: ["kmem_cache_alloc", "kmem_slab_create"],
     steps: [{
-        text: "Many objects of a kernel need the same preparation before they " +
-            "are used: locks are initialized, lists are made empty, counts " +
-            "are set to 0. A client that frees an object usually leaves it in " +
-            "exactly that state. So the allocator prepares an object only " +
-            "once, with a constructor of its cache.\n" +
+        text: "Many objects of a kernel need the same preparation before " +
+            "they are used: locks are initialized, lists are made empty, " +
+            "counts are set to 0. A client that frees an object usually " +
+            "leaves it in exactly that state. So the allocator prepares an " +
+            "object only once, with a constructor of its cache.\n" +
             "The command creates a cache of objects of 256 bytes with a " +
             "constructor, and allocates one object.",
         ask: {
@@ -120,9 +120,9 @@ export const SCENES = [{
     code: ["kmem_slab_create", "kmem_cache_free"],
     steps: [{
         text: "A slab is one or more pages, cut into buffers of one size. " +
-            "Objects of less than an eighth of a page have slabs of one page, " +
-            "and everything that the allocator needs to know of them is on " +
-            "that page.\n" +
+            "Objects of less than an eighth of a page have slabs of one " +
+            "page, and everything that the allocator needs to know of them " +
+            "is on that page.\n" +
             "The command fills one slab with objects of 200 bytes.",
         ask: {
             question: "A page has 4096 bytes. How many objects of 200 bytes " +
@@ -150,9 +150,9 @@ export const SCENES = [{
             answers: ["In an array beside the slab",
                       "In the free buffers themselves", "In a hash table"],
             right: 1,
-            because: "The last word of a free buffer is the link to the next. " +
-                "Point at a free object to see its address, and choose it to " +
-                "see its words.",
+            because: "The last word of a free buffer is the link to the " +
+                "next. Point at a free object to see its address, and choose " +
+                "it to see its words.",
         },
         run: "kmem free small 5 random",
         show: "small",
@@ -184,8 +184,8 @@ export const SCENES = [{
                       "In a hash table of the cache"],
             right: 2,
             because: "The table leads from the address of each allocated " +
-                "buffer to its kmem_bufctl. Objects of small slabs need none: " +
-                "the page is computed from the address.",
+                "buffer to its kmem_bufctl. Objects of small slabs need " +
+                "none: the page is computed from the address.",
         },
         run: "kmem create large 700; kmem alloc large 18",
         show: "large",
@@ -308,9 +308,9 @@ export const SCENES = [{
         ],
     }, {
         text: "The working set is computed anew every 15 seconds, from the " +
-            "fewest slabs that were free in the interval. After two intervals " +
-            "without use a slab does not belong to it any more. Here " +
-            "the page skips 31 seconds in which the machine only waits.",
+            "fewest slabs that were free in the interval. After two " +
+            "intervals without use a slab does not belong to it any more. " +
+            "Here the page skips 31 seconds in which the machine only waits.",
         pass: 31,
         run: "reap set",
         show: "set",
@@ -326,11 +326,11 @@ export const SCENES = [{
     code: ["kmem_slab_create", "kmem_geometry"],
     steps: [{
         text: "If every slab began with its first object, the first objects " +
-            "of all slabs would be at the same place of a page. A processor's " +
-            "cache has few places for such addresses, so these objects would " +
-            "push each other out of it. The allocator uses the unused bytes " +
-            "of a slab: each new slab begins a little later. That offset is " +
-            "the slab's colour.\n" +
+            "of all slabs would be at the same place of a page. A " +
+            "processor's cache has few places for such addresses, so these " +
+            "objects would push each other out of it. The allocator uses the " +
+            "unused bytes of a slab: each new slab begins a little later. " +
+            "That offset is the slab's colour.\n" +
             "The command creates a cache without colours and one with them, " +
             "and fills ten slabs of each.",
         ask: {
@@ -339,8 +339,8 @@ export const SCENES = [{
                 "colours?",
             answers: ["1", "10", "128"],
             right: 0,
-            because: "The slabs begin at pages, and a page is 128 * 32 bytes: " +
-                "the same place of each page is in the same set.",
+            because: "The slabs begin at pages, and a page is 128 * 32 " +
+                "bytes: the same place of each page is in the same set.",
         },
         run: "kmem create plain 340 32 nocolour; kmem alloc plain 110; " +
             "kmem create coloured 340 32; kmem alloc coloured 110",
@@ -364,14 +364,14 @@ export const SCENES = [{
     code: ["kmem_reap", "kmem_slab_take"],
     steps: [{
         text: "Memory is lost in three ways: a buffer is larger than its " +
-            "object, a slab is partial, or the allocator needs the memory for " +
-            "itself. With other allocators this loss grows while a machine " +
-            "runs. The paper compares what is lost after one workload and " +
-            "another. First a program allocates much and frees it, and what " +
-            "is free is reaped.",
+            "object, a slab is partial, or the allocator needs the memory " +
+            "for itself. With other allocators this loss grows while a " +
+            "machine runs. The paper compares what is lost after one " +
+            "workload and another. First a program allocates much and frees " +
+            "it, and what is free is reaped.",
         ask: {
-            question: "How much more memory have the slabs after the workload " +
-                "and a reap?",
+            question: "How much more memory have the slabs after the " +
+                "workload and a reap?",
             answers: ["Twice as much as before", "As much as the workload had",
                       "Hardly any"],
             right: 2,
@@ -421,8 +421,8 @@ export const SCENES = [{
                     x => x === CELL_DAMAGED).length)) === 1],
         ],
     }, {
-        text: "When the object is freed, the allocator reports the damage and " +
-            "stops the machine.",
+        text: "When the object is freed, the allocator reports the damage " +
+            "and stops the machine.",
         ask: {
             question: "What would have happened without a redzone?",
             answers: ["The same", "The next object would have been changed, " +
@@ -461,8 +461,8 @@ export const SCENES = [{
                   /play_free/.test(m.text)],
         ],
     }, {
-        text: "Now the page writes to the object that was freed, as a program " +
-            "would that has kept a pointer to it.",
+        text: "Now the page writes to the object that was freed, as a " +
+            "program would that has kept a pointer to it.",
         damage: m => {
             const { cache, slab, index } = freed(m);
             return { at: m.heap.address(cache, slab, index) + 8,
@@ -486,8 +486,8 @@ export const SCENES = [{
                       "When that object is allocated again",
                       "When the machine is switched off"],
             right: 1,
-            because: "At an allocation the allocator looks whether the object " +
-                "still has its pattern. The report names the last " +
+            because: "At an allocation the allocator looks whether the " +
+                "object still has its pattern. The report names the last " +
                 "transactions, so it says who has freed the object.",
         },
         run: "kmem alloc stale 1",
@@ -501,10 +501,10 @@ export const SCENES = [{
     code: ["kmem_leak_scan"],
     steps: [{
         text: "An object that nothing points to can never be freed: it has " +
-            "leaked. The kernel looks for pointers in its data, in stacks and " +
-            "registers, and in all objects that are reached from there.\n" +
-            "The command allocates five objects. The shell keeps the address " +
-            "of each in an object of the cache kmem_play.",
+            "leaked. The kernel looks for pointers in its data, in stacks " +
+            "and registers, and in all objects that are reached from " +
+            "there.\nThe command allocates five objects. The shell keeps the " +
+            "address of each in an object of the cache kmem_play.",
         run: "kmem create lost 200; debug +U lost; kmem alloc lost 5; leaks",
         show: "lost",
         claims: [
@@ -514,13 +514,14 @@ export const SCENES = [{
         text: "The page writes 0 over the address of one of them, as a wrong " +
             "program would.",
         ask: {
-            question: "How will the kernel know that the object has leaked, and " +
-                "is not just in use?",
+            question: "How will the kernel know that the object has leaked, " +
+                "and is not just in use?",
             answers: ["By its age", "No pointer leads to it any more",
                       "By the number of objects in the cache"],
             right: 1,
-            because: "It needs no help of the program: memory is searched for " +
-                "the addresses of all objects, as a garbage collector does.",
+            because: "It needs no help of the program: memory is searched " +
+                "for the addresses of all objects, as a garbage collector " +
+                "does.",
         },
         damage: m => {
             const cache = m.cache("kmem_play"), lost = m.cache("lost");
@@ -538,8 +539,8 @@ export const SCENES = [{
         run: "leaks",
         show: "lost",
         claims: [
-            m => ["an object of the cache is suspect, and the report says who " +
-                  "allocated it", LOST.test(m.text) &&
+            m => ["an object of the cache is suspect, and the report says " +
+                  "who allocated it", LOST.test(m.text) &&
                   /play_alloc|cmd_kmem/.test(m.text)],
         ],
     }],

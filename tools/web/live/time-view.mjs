@@ -2,6 +2,7 @@
  * The machine's time: pause, speed, a slider over the past, and the step from
  * one allocation to the next.
  */
+import { button, element } from "./dom.mjs";
 import { hex } from "./guest.mjs";
 import { History } from "./history.mjs";
 import { source } from "./source.mjs";
@@ -9,21 +10,6 @@ import { Stepper } from "./step.mjs";
 
 const SPEEDS = [[1, "full speed"], [0.1, "a tenth"], [0.01, "a hundredth"],
                 [0.001, "a thousandth"], [Infinity, "waits are skipped"]];
-
-function element(name, text = "", classes = "") {
-    const e = document.createElement(name);
-    e.textContent = text;
-    if (classes)
-        e.className = classes;
-    return e;
-}
-
-function button(text, action) {
-    const b = element("button", text);
-    b.type = "button";
-    b.addEventListener("click", action);
-    return b;
-}
 
 export class TimeView {
     /* `heap` is the HeapView that shows the moment. `returned(ms)` is called

@@ -3,25 +3,11 @@
  * step is done by the page: it types the commands, waits for the prompt, and
  * shows what is then true, read from the machine's memory.
  */
+import { button, element } from "./dom.mjs";
 import { clock } from "./clock.mjs";
 import { Shell } from "./shell.mjs";
 import { SCENES, SETS, setsOf } from "./scenes.mjs";
 import { source } from "./source.mjs";
-
-function element(name, text = "", classes = "") {
-    const e = document.createElement(name);
-    e.textContent = text;
-    if (classes)
-        e.className = classes;
-    return e;
-}
-
-function button(text, action, classes = "") {
-    const b = element("button", text, classes);
-    b.type = "button";
-    b.addEventListener("click", action);
-    return b;
-}
 
 /* The heap after a step, and before it. */
 class Moment {
@@ -121,7 +107,7 @@ export class Tour {
             box.append(element("p", text));
         this.steps.append(box);
         const act = button(this.label(step), () => this.act(i, box, act),
-                           "act");
+                           { classes: "act" });
         if (step.ask) {
             act.disabled = true;
             box.append(this.question(step.ask, i, act));
@@ -239,7 +225,8 @@ export class Tour {
             this.showStep(i + 1);
         else if (this.after)
             box.append(button(`Next: ${this.after.title}`,
-                              () => this.open(this.after.id), "act"));
+                              () => this.open(this.after.id),
+                              { classes: "act" }));
         else
             box.append(element("p", "This was the last scene."));
     }

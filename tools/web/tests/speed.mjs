@@ -43,8 +43,8 @@ export default async function (page) {
     assert.ok(sum(on, "drawn") > 0 && sum(off, "drawn") === 0);
     const rate = turns => sum(turns, "instructions") / sum(turns, "ms") / 1000;
     console.log(`${(1000 * sum(on, "drawn") / sum(on, "ms")).toFixed(0)} ` +
-        `frames a second, ${(sum(on, "spent") / sum(on, "drawn")).toFixed(1)} ` +
-        "ms each\n" +
+        "frames a second, " +
+        `${(sum(on, "spent") / sum(on, "drawn")).toFixed(1)} ms each\n` +
         `${rate(on).toFixed(0)} million instructions a second with the heap ` +
         `drawn, ${rate(off).toFixed(0)} without: ` +
         `${(100 - 100 * rate(on) / rate(off)).toFixed(1)} % slower`);

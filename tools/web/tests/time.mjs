@@ -72,7 +72,8 @@ export default async function (page) {
     const box = said.filter(text => text.startsWith("kmem_cache_alloc(box)"));
     assert.equal(box.length, 3, said.join("\n"));
     for (const text of box) {
-        assert.match(text, / in play_alloc, kernel\/shell\/\S+\.c:\d+; will be /);
+        assert.match(text,
+                     / in play_alloc, kernel\/shell\/\S+\.c:\d+; will be /);
         const address = text.match(/will be (0x[0-9a-f]+)/)[1];
         assert.ok(await page.evaluate(at => {
             const { heap } = window.slate;
