@@ -148,7 +148,7 @@ static void write_meminfo(struct text **t)
     meminfo_row(t, "limit", commit_limit(&commit));
 }
 
-const char *proc_state(enum task_state state)
+static const char *state_name(enum task_state state)
 {
     static const char *const states[] = {
         [TASK_READY] = "ready",
@@ -160,82 +160,116 @@ const char *proc_state(enum task_state state)
     return states[state];
 }
 
-/* A column for the processor that ran it last, where there are several. */
-static void tasks_cpu(char *text, size_t size, unsigned cpu)
+/* Of a task. */
+struct task_row {
+    struct task_stat row_stat;
+    uint32_t row_session; /* all ones: a kernel task */
+    const char *row_state;
+    uint64_t row_ms;
+};
+
+#define TASK(member, ...) COLUMN(struct task_row, member, __VA_ARGS__)
+
+const struct column proc_task_columns[] = {
+    TASK(row_stat.stat_pid, INTEGER, 5, "PID", "pid"),
+    TASK(row_stat.stat_parent, INTEGER, 5, "PPID", "ppid"),
+    TASK(row_stat.stat_group, INTEGER, 5, "GRP", "group"),
+    TASK(row_session, OPTIONAL, 4, "SES", "session"),
+    TASK(row_state, STRING, -7, "STATE", "state"),
+    TASK(row_stat.stat_priority, NUMBER, 3, "PRI", "priority"),
+    TASK(row_stat.stat_user, FLAG, 0, NULL, "user"),
+#if CPU_SEVERAL
+    TASK(row_stat.stat_cpu, NUMBER, 3, "CPU", "cpu"),
+#endif
+    TASK(row_ms, NUMBER, 7, "CPU(ms)", "cpu_ms"),
+    TASK(row_stat.stat_switches, NUMBER, 8, "SWITCHES", "switches"),
+    TASK(row_stat.stat_waits_for, STRING, -13, "WAITS-FOR", "waits_for"),
+    TASK(row_stat.stat_name, CHARS, -15, "NAME", "name"),
+    {0},
+};
+
+static void tasks_row(const struct table *t, const struct task_stat *st)
 {
-    *text = '\0';
-    if (cpu_count > 1)
-        snprintf(text, size, "%4u", cpu);
+    struct task_row row = {
+        .row_stat = *st,
+        .row_session = st->stat_program ? session_of(st->stat_pid) : UINT32_MAX,
+        .row_state = state_name(st->stat_state),
+        .row_ms = st->stat_ticks * TICK_MS,
+    };
+
+    table_row(t, &row);
 }
 
-static void tasks_row(proc_print_t *out, void *to, const struct task_stat *st)
-{
-    char session[12] = "-";
-    char cpu[12];
-
-    tasks_cpu(cpu, sizeof(cpu), st->stat_cpu);
-    if (st->stat_program)
-        snprintf(session, sizeof(session), "%u",
-                 (unsigned)session_of(st->stat_pid));
-    out(to, "%5d %5d %5d %4s %-7s %3u%s %7llu %8llu %-13s %s\n",
-        (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group, session,
-        proc_state(st->stat_state), st->stat_priority, cpu,
-        (unsigned long long)st->stat_ticks * TICK_MS,
-        (unsigned long long)st->stat_switches,
-        st->stat_waits_for != NULL ? st->stat_waits_for : "-", st->stat_name);
-}
-
-void proc_tasks(proc_print_t *out, void *to)
+void proc_tasks(const struct table *t)
 {
     struct task_stat st[TASKS_BATCH];
     pid_t last = -1;
     size_t n;
 
-    out(to, "%5s %5s %5s %4s %-7s %3s%s %7s %8s %-13s %s\n", "PID", "PPID",
-        "GRP", "SES", "STATE", "PRI", cpu_count == 1 ? "" : " CPU", "CPU(ms)",
-        "SWITCHES", "WAITS-FOR", "NAME");
     while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
         for (size_t i = 0; i < n; i++)
-            tasks_row(out, to, &st[i]);
+            tasks_row(t, &st[i]);
         last = st[n - 1].stat_pid;
     }
 }
 
-static void write_tasks(struct text **t)
+/* Of a session, or of the most that each may have. */
+struct session_row {
+    char row_name[12];
+    uint32_t row_number; /* 0: the most */
+    uint32_t row_used[SESSION_RESOURCES];
+};
+
+#define SESSION_COLUMN(resource, width, head, key)                             \
+    COLUMN(struct session_row, row_used[SESSION_##resource], NUMBER, width,    \
+           head, key)
+
+const struct column proc_session_columns[] = {
+    COLUMN(struct session_row, row_name, CHARS, 5, "SES", NULL),
+    COLUMN(struct session_row, row_number, NUMBER, 0, NULL, "session"),
+    SESSION_COLUMN(TASKS, 8, "TASKS", "tasks"),
+    SESSION_COLUMN(PAGES, 8, "PAGES", "pages"),
+    SESSION_COLUMN(REGIONS, 8, "REGIONS", "regions"),
+    SESSION_COLUMN(FILES, 8, "FILES", "files"),
+    SESSION_COLUMN(PORTS, 8, "PORTS", "ports"),
+    SESSION_COLUMN(MOUNTS, 6, "MOUNTS", "mounts"),
+    {0},
+};
+
+static void sessions_row(const struct table *t, uint32_t number,
+                         const uint32_t *used)
 {
-    proc_tasks(proc_print, t);
+    struct session_row row = {.row_name = "most", .row_number = number};
+
+    if (number != 0)
+        snprintf(row.row_name, sizeof(row.row_name), "%u", (unsigned)number);
+    memcpy(row.row_used, used, sizeof(row.row_used));
+    table_row(t, &row);
 }
 
-static void sessions_row(proc_print_t *out, void *to, const char *name,
-                         const uint32_t *used, bool json)
-{
-    out(to,
-        json ? "{\"session\":%s,\"tasks\":%u,\"pages\":%u,\"regions\":%u,"
-               "\"files\":%u,\"ports\":%u,\"mounts\":%u}\n"
-             : "%5s %8u %8u %8u %8u %8u %6u\n",
-        name, (unsigned)used[SESSION_TASKS], (unsigned)used[SESSION_PAGES],
-        (unsigned)used[SESSION_REGIONS], (unsigned)used[SESSION_FILES],
-        (unsigned)used[SESSION_PORTS], (unsigned)used[SESSION_MOUNTS]);
-}
-
-void proc_sessions(proc_print_t *out, void *to, bool json)
+void proc_sessions(const struct table *t)
 {
     struct session_stat st = {.stat_number = 0};
-    char name[12];
 
-    if (!json)
-        out(to, "%5s %8s %8s %8s %8s %8s %6s\n", "SES", "TASKS", "PAGES",
-            "REGIONS", "FILES", "PORTS", "MOUNTS");
-    sessions_row(out, to, json ? "0" : "most", session_limit, json);
-    while (session_stat(st.stat_number, &st)) {
-        snprintf(name, sizeof(name), "%u", (unsigned)st.stat_number);
-        sessions_row(out, to, name, st.stat_used, json);
-    }
+    sessions_row(t, 0, session_limit);
+    while (session_stat(st.stat_number, &st))
+        sessions_row(t, st.stat_number, st.stat_used);
+}
+
+static void write_tasks(struct text **t)
+{
+    struct table table = {proc_task_columns, proc_print, t, false};
+
+    table_begin(&table);
+    proc_tasks(&table);
 }
 
 static void write_sessions(struct text **t)
 {
-    proc_sessions(proc_print, t, false);
+    struct table table = {proc_session_columns, proc_print, t, false};
+
+    table_begin(&table);
+    proc_sessions(&table);
 }
 
 static void write_uptime(struct text **t)

@@ -57,7 +57,8 @@ void debugcmd_json_stack(const struct kmem_transaction *t)
     kprintf("[");
     for (uint32_t i = 0; i < depth(t); i++) {
         kprintf("%s", i ? "," : "");
-        shell_json_string(symbol_caller(t->trans_stack[i], text, sizeof(text)));
+        print_json(print_console, NULL,
+                   symbol_caller(t->trans_stack[i], text, sizeof(text)));
     }
     kprintf("]");
 }
@@ -98,13 +99,28 @@ void debugcmd_print_transaction(const char *what,
 
 /* ---- debug -------------------------------------------------------------- */
 
-static void print_modes(const struct kmem_cache_stat *st)
-{
-    char letters[8];
+struct mode_row {
+    struct kmem_cache_stat row_stat;
+    char row_letters[8];
+};
 
-    heap_print_name(st->stat_name, HEAP_NAME);
-    kprintf(" %-7s %6zu %6zu %6zu\n", kmem_debug_text(st->stat_modes, letters),
-            st->stat_inuse, st->stat_slabs, st->stat_chunk);
+#define MODE(member, ...) COLUMN(struct mode_row, row_##member, __VA_ARGS__)
+
+static const struct column mode_columns[] = {
+    MODE(stat.stat_name, CHARS, -HEAP_NAME, "CACHE", NULL),
+    MODE(letters, CHARS, -7, "MODES", NULL),
+    MODE(stat.stat_inuse, NUMBER, 6, "INUSE", NULL),
+    MODE(stat.stat_slabs, NUMBER, 6, "SLABS", NULL),
+    MODE(stat.stat_chunk, NUMBER, 6, "CHUNK", NULL),
+    {0},
+};
+
+static void print_modes(const struct table *t, const struct kmem_cache_stat *st)
+{
+    struct mode_row row = {.row_stat = *st};
+
+    kmem_debug_text(st->stat_modes, row.row_letters);
+    table_row(t, &row);
 }
 
 static void print_settings(void)
@@ -122,17 +138,16 @@ static void show_modes(void)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
+    struct table t = shell_table(mode_columns);
     size_t none = 0, empty = 0;
 
-    kprintf("%-*s %-7s %6s %6s %6s\n", HEAP_NAME, "CACHE", "MODES", "INUSE",
-            "SLABS", "CHUNK");
     heap_all (cp, &st)
         if (!st.stat_modes)
             none++;
         else if (st.stat_slabs == 0 && st.stat_kind == KMEM_KIND_CLASS)
             empty++; /* there are many */
         else
-            print_modes(&st);
+            print_modes(&t, &st);
     if (empty)
         kprintf("size classes without slabs in a mode: %zu\n", empty);
     kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");

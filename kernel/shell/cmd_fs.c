@@ -14,23 +14,42 @@
 
 /* ---- inodes ------------------------------------------------------------- */
 
-static void print_inode(const struct inode_stat *st)
+/* A row of `inodes`. */
+struct inode_row {
+    struct inode_stat row_stat;
+    const char *row_type;
+    const char *row_remark;
+};
+
+#define INODE(member, ...) COLUMN(struct inode_row, member, __VA_ARGS__)
+
+static const struct column inode_columns[] = {
+    INODE(row_stat.stat_fs, CHARS, -8, "FS", "fs"),
+    INODE(row_stat.stat_number, NUMBER, 8, "NUMBER", "number"),
+    INODE(row_type, STRING, -6, "TYPE", "type"),
+    INODE(row_stat.stat_nlink, NUMBER, 5, "LINKS", "links"),
+    INODE(row_stat.stat_size, NUMBER, 10, "SIZE", "size"),
+    INODE(row_stat.stat_refs, NUMBER, 5, "REFS", "refs"),
+    INODE(row_remark, STRING, -7, "", NULL),
+    {0},
+};
+
+static void print_inode(const struct table *t, const struct inode_stat *st)
 {
     static const char *const types[] = {
         [FILE_REGULAR] = "file",
         [FILE_DIRECTORY] = "dir",
         [FILE_DEVICE] = "device",
     };
+    bool known = st->stat_type < ARRAY_SIZE(types) && types[st->stat_type];
 
-    kprintf("%-8s %8u %-6s %5u %10u %5u%s\n", st->stat_fs, st->stat_number,
-            st->stat_type < ARRAY_SIZE(types) && types[st->stat_type] != NULL
-                ? types[st->stat_type]
-                : "new",
-            st->stat_nlink, st->stat_size, st->stat_refs,
-            st->stat_refs == 0 ? "  unused" : "");
+    table_row(t, &(struct inode_row){
+                     .row_stat = *st,
+                     .row_type = known ? types[st->stat_type] : "new",
+                     .row_remark = st->stat_refs == 0 ? " unused" : ""});
 }
 
-static void print_inodes(bool all)
+static void print_inodes(const struct table *t, bool all)
 {
     struct inode_stat st[BATCH];
     const struct inode_stat *after = NULL;
@@ -40,7 +59,7 @@ static void print_inodes(bool all)
     while (!shell_interrupted() && (n = inode_stats(after, st, BATCH)) > 0) {
         for (size_t i = 0; i < n; i++)
             if (all || st[i].stat_refs > 0)
-                print_inode(&st[i]);
+                print_inode(t, &st[i]);
         last = st[n - 1];
         after = &last;
     }
@@ -61,9 +80,9 @@ static void print_totals(void)
             (t.total_hits + t.total_misses), t.total_hits, rate);
 }
 
-static int cmd_inodes(char **argv)
+static int cmd_inodes(char **argv UNUSED)
 {
-    (void)argv;
+    struct table t;
 
     if (shell_option('r') && !shell_may_change())
         return 1;
@@ -74,10 +93,10 @@ static int cmd_inodes(char **argv)
         return 0;
     }
     pager_to_end();
-    kprintf("%-8s %8s %-6s %5s %10s %5s\n", "FS", "NUMBER", "TYPE", "LINKS",
-            "SIZE", "REFS");
-    print_inodes(shell_option('a'));
-    print_totals();
+    t = shell_table(inode_columns);
+    print_inodes(&t, shell_option('a'));
+    if (!t.table_json)
+        print_totals();
     return 0;
 }
 
@@ -85,124 +104,96 @@ SHELL_COMMAND(inodes, cmd_inodes, SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
-/* A row of `mounts`. */
+/* A row of `mounts`. What is not known is all ones. */
 struct mount_row {
-    const struct fs *row_fs;
-    const char *row_path;
-    const char *row_state; /* "ok", "dead", "silent" */
+    const char *row_path, *row_shown; /* with its blanks escaped */
+    const char *row_fs;
+    uint32_t row_root, row_inodes;
     struct fs_stat row_stat;
+    int row_pid; /* of the server */
     struct userfs_stat row_server;
-    bool row_userfs;
+    char row_name[ESCAPED_SIZE(TASK_NAME_MAX + 1) + 16];
+    const char *row_state;
 };
 
-/* The figures of a server that does not reply are left out. */
-static bool has_figures(const struct mount_row *r)
-{
-    return strcmp(r->row_state, "ok") == 0;
-}
+#define MOUNT(member, ...) COLUMN(struct mount_row, member, __VA_ARGS__)
 
-static void look_at_mount(struct fs *fs, struct mount_row *r,
-                          struct wait_budget *budget)
+static const struct column mount_columns[] = {
+    MOUNT(row_path, STRING, 0, NULL, "path"),
+    MOUNT(row_shown, STRING, -11, "PATH", NULL),
+    MOUNT(row_fs, STRING, -5, "KIND", "kind"),
+    MOUNT(row_root, NUMBER, 8, "ROOT", "root"),
+    MOUNT(row_stat.fs_block_size, OPTIONAL, 0, NULL, "block"),
+    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", "blocks"),
+    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", "blocks_free"),
+    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", "files"),
+    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", "files_free"),
+    MOUNT(row_inodes, NUMBER, 6, "INODES", "inodes"),
+    MOUNT(row_name, CHARS, -10, "SERVER", NULL),
+    MOUNT(row_pid, OPTIONAL, 0, NULL, "server"),
+    MOUNT(row_server.stat_port, OPTIONAL, 0, NULL, "port"),
+    MOUNT(row_server.stat_servers, OPTIONAL, 0, NULL, "servers"),
+    MOUNT(row_server.stat_requests, OPTIONAL, 0, NULL, "requests"),
+    MOUNT(row_state, STRING, -6, "STATE", "state"),
+    {0},
+};
+
+/* Fills in what the file system's server says, unless it does not reply. */
+static void ask_server(struct fs *fs, struct mount_row *r,
+                       struct wait_budget *budget)
 {
+    char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
+    bool userfs = userfs_snapshot(fs, &r->row_server);
     bool replies = true;
 
-    r->row_fs = fs;
-    r->row_userfs = userfs_snapshot(fs, &r->row_server);
-    if (!r->row_userfs || r->row_server.stat_lives) {
+    if (!userfs || r->row_server.stat_lives) {
         wait_budget_begin(budget);
         replies = fs_stat(fs, &r->row_stat) == 0;
         wait_budget_end(budget);
     }
-    r->row_userfs = userfs_snapshot(fs, &r->row_server);
-    r->row_state = r->row_userfs && !r->row_server.stat_lives ? "dead"
-                   : replies                                  ? "ok"
-                                                              : "silent";
+    userfs = userfs_snapshot(fs, &r->row_server);
+    if (userfs) {
+        escape(name, r->row_server.stat_name);
+        r->row_pid = (int)r->row_server.stat_server;
+        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name, r->row_pid);
+    }
+    r->row_state = userfs && !r->row_server.stat_lives ? "dead"
+                   : replies                           ? "ok"
+                                                       : "silent";
+    if (strcmp(r->row_state, "ok") != 0)
+        memset(&r->row_stat, 0xff, sizeof(r->row_stat));
 }
 
-static void print_number(const struct mount_row *r, int width, uint32_t n)
-{
-    if (has_figures(r))
-        kprintf(" %*u", width, (unsigned)n);
-    else
-        kprintf(" %*s", width, "-");
-}
-
-static void print_mount(const struct mount_row *r)
-{
-    static char path[ESCAPED_SIZE(PATH_MAX)];
-    char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
-    char server[sizeof(name) + 16] = "-";
-
-    escape(path, r->row_path);
-    escape(name, r->row_server.stat_name);
-    if (r->row_userfs)
-        snprintf(server, sizeof(server), "%s(%d)", name,
-                 (int)r->row_server.stat_server);
-    kprintf("%-11s %-5s %8u", path, r->row_fs->fs_name,
-            (unsigned)r->row_fs->fs_root);
-    print_number(r, 7, r->row_stat.fs_blocks);
-    print_number(r, 7, r->row_stat.fs_blocks_free);
-    print_number(r, 5, r->row_stat.fs_files);
-    print_number(r, 5, r->row_stat.fs_files_free);
-    kprintf(" %6u %-10s %s\n", (unsigned)r->row_fs->fs_inodes, server,
-            r->row_state);
-}
-
-static void print_mount_json(const struct mount_row *r)
-{
-    kprintf("{\"path\":");
-    shell_json_string(r->row_path);
-    kprintf(",\"kind\":");
-    shell_json_string(r->row_fs->fs_name);
-    kprintf(",\"root\":%u,\"inodes\":%u,\"state\":\"%s\"",
-            (unsigned)r->row_fs->fs_root, (unsigned)r->row_fs->fs_inodes,
-            r->row_state);
-    if (has_figures(r))
-        kprintf(",\"block\":%u,\"blocks\":%u,\"blocks_free\":%u,"
-                "\"files\":%u,\"files_free\":%u",
-                (unsigned)r->row_stat.fs_block_size,
-                (unsigned)r->row_stat.fs_blocks,
-                (unsigned)r->row_stat.fs_blocks_free,
-                (unsigned)r->row_stat.fs_files,
-                (unsigned)r->row_stat.fs_files_free);
-    if (r->row_userfs)
-        kprintf(",\"server\":%d,\"port\":%u,\"servers\":%u,\"requests\":%u",
-                (int)r->row_server.stat_server,
-                (unsigned)r->row_server.stat_port,
-                (unsigned)r->row_server.stat_servers,
-                (unsigned)r->row_server.stat_requests);
-    kprintf("}\n");
-}
-
-static void show_mount(struct fs *fs, const char *path, bool json,
+static void show_mount(const struct table *t, struct fs *fs, const char *path,
                        struct wait_budget *budget)
 {
-    struct mount_row r = {.row_path = path};
+    static char shown[ESCAPED_SIZE(PATH_MAX)];
+    struct mount_row r;
 
-    look_at_mount(fs, &r, budget);
-    if (json)
-        print_mount_json(&r);
-    else
-        print_mount(&r);
+    memset(&r, 0xff, sizeof(r));
+    r.row_path = path;
+    escape(shown, path);
+    r.row_shown = shown;
+    r.row_fs = fs->fs_name;
+    r.row_root = fs->fs_root;
+    r.row_inodes = fs->fs_inodes;
+    strlcpy(r.row_name, "-", sizeof(r.row_name));
+    ask_server(fs, &r, budget);
+    table_row(t, &r);
 }
 
-static int cmd_mounts(char **argv)
+static int cmd_mounts(char **argv UNUSED)
 {
     static char path[PATH_MAX];
     struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
-    bool json = shell_option('j');
+    struct table t = shell_table(mount_columns);
     struct inode *root;
     uint32_t last = 0;
     struct fs *fs;
 
-    (void)argv;
-    if (!json)
-        kprintf("%-11s %-5s %8s %7s %7s %5s %5s %6s %-10s %s\n", "PATH", "KIND",
-                "ROOT", "BLOCKS", "FREE", "FILES", "FREE", "INODES", "SERVER",
-                "STATE");
     while (!shell_interrupted() && (fs = fs_next(last, path, &root)) != NULL) {
         last = fs->fs_id;
-        show_mount(fs, path, json, &budget);
+        show_mount(&t, fs, path, &budget);
         inode_put(root);
     }
     return 0;
@@ -230,21 +221,25 @@ SHELL_COMMAND(umount, cmd_umount);
 
 /* ---- pipes -------------------------------------------------------------- */
 
-static int cmd_pipes(char **argv)
-{
-    struct pipe_stat st;
-    const void *last = NULL;
-    size_t rows = 0;
+#define PIPE(member, ...) COLUMN(struct pipe_stat, member, __VA_ARGS__)
 
-    (void)argv;
-    kprintf("%-10s %7s %7s %6s %10s\n", "PIPE", "READERS", "WRITERS", "BYTES",
-            "TOTAL");
-    for (; pipe_stats(last, &st, 1) == 1 && !shell_interrupted(); rows++) {
-        kprintf("%p %7u %7u %6u %10llu\n", st.stat_pipe, st.stat_readers,
-                st.stat_writers, st.stat_bytes, st.stat_total);
-        last = st.stat_pipe;
-    }
-    if (rows == 0 && !shell_interrupted())
+static const struct column pipe_columns[] = {
+    PIPE(stat_pipe, ADDRESS, -10, "PIPE", "pipe"),
+    PIPE(stat_readers, NUMBER, 7, "READERS", "readers"),
+    PIPE(stat_writers, NUMBER, 7, "WRITERS", "writers"),
+    PIPE(stat_bytes, NUMBER, 6, "BYTES", "bytes"),
+    PIPE(stat_total, NUMBER, 10, "TOTAL", "total"),
+    {0},
+};
+
+static int cmd_pipes(char **argv UNUSED)
+{
+    struct table t = shell_table(pipe_columns);
+    struct pipe_stat st = {.stat_pipe = NULL};
+
+    while (!shell_interrupted() && pipe_stats(st.stat_pipe, &st, 1) == 1)
+        table_row(&t, &st);
+    if (st.stat_pipe == NULL && !t.table_json && !shell_interrupted())
         kprintf("(no pipe is open)\n");
     return 0;
 }

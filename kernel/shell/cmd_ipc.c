@@ -8,23 +8,41 @@
 
 /* ---- ports -------------------------------------------------------------- */
 
+/* A row of `ports`. */
+struct port_row {
+    struct port_stat row_stat;
+    const char *row_remark;
+};
+
+#define PORT(member, ...) COLUMN(struct port_row, member, __VA_ARGS__)
+
+static const struct column port_columns[] = {
+    PORT(row_stat.stat_number, NUMBER, 6, "NUMBER", "number"),
+    PORT(row_stat.stat_refs, NUMBER, 5, "REFS", "refs"),
+    PORT(row_stat.stat_holders, NUMBER, 7, "RECEIVE", "receive"),
+    PORT(row_stat.stat_calls, NUMBER, 7, "CALLS", "calls"),
+    PORT(row_stat.stat_queued, NUMBER, 6, "QUEUED", "queued"),
+    PORT(row_stat.stat_waiting, NUMBER, 7, "WAITING", "waiting"),
+    PORT(row_stat.stat_bits, WORD, 8, "BITS", "bits"),
+    PORT(row_stat.stat_irqs, HEX, 8, "IRQS", "irqs"),
+    PORT(row_remark, STRING, -18, "", NULL),
+    {0},
+};
+
 static int cmd_ports(char **argv UNUSED)
 {
-    struct port_stat st = {.stat_number = 0};
+    struct table t = shell_table(port_columns);
+    struct port_row row = {.row_stat.stat_number = 0};
     struct port *port = NULL;
 
-    kprintf("%6s %5s %7s %7s %6s %7s %8s %8s\n", "NUMBER", "REFS", "RECEIVE",
-            "CALLS", "QUEUED", "WAITING", "BITS", "IRQS");
-    while ((port = port_walk(port, &st)) != NULL) {
-        if (shell_interrupted())
-            continue;
-        kprintf("%6u %5u %7u %7u %6u %7u %08x %8x%s%s\n", st.stat_number,
-                st.stat_refs, st.stat_holders, st.stat_calls, st.stat_queued,
-                st.stat_waiting, st.stat_bits, st.stat_irqs,
-                st.stat_holders == 0 ? "  dead" : "",
-                st.stat_name_server ? "  the name server's" : "");
+    while ((port = port_walk(port, &row.row_stat)) != NULL) {
+        row.row_remark = row.row_stat.stat_name_server    ? " the name server's"
+                         : row.row_stat.stat_holders == 0 ? " dead"
+                                                          : "";
+        if (!shell_interrupted())
+            table_row(&t, &row);
     }
-    if (st.stat_number == 0)
+    if (row.row_stat.stat_number == 0 && !t.table_json)
         kprintf("(there are no ports)\n");
     return 0;
 }

@@ -210,45 +210,88 @@ static void ages_text(const struct group *g, char *text, size_t size)
                  heap_age(g->group_oldest / 1000, high));
 }
 
-static void print_user(const struct group *g)
-{
-    char ages[3 * HEAP_CELL], tasks[TASKS_KEPT * 11 + 4];
+/* A row of `kmausers` or `leaks`. */
+struct group_row {
+    struct group row_group;
+    const char *row_cache;
+    uint64_t row_bytes, row_youngest;
+    char row_ages[3 * HEAP_CELL], row_tasks[TASKS_KEPT * 11 + 4];
+    const char *row_oldest;
+    char row_age[HEAP_CELL];
+    const char *row_caller;
+    char row_text[DEBUGCMD_CALLER];
+};
 
-    tasks_text(g, tasks, sizeof(tasks));
-    ages_text(g, ages, sizeof(ages));
-    kprintf("%9llu %6llu %6zu %7llu %-20s %-9s %s\n", group_bytes(g),
-            g->group_count, g->group_size, g->group_waste, ages, tasks,
-            heap_owner_name(g->group_cache));
-    debugcmd_print_stack(&g->group_trans, 10);
+static void json_group_stack(const struct table *t UNUSED, const void *row)
+{
+    debugcmd_json_stack(
+        &((const struct group_row *)row)->row_group.group_trans);
 }
 
-static void json_group(const struct group *g)
-{
-    kprintf("{\"cache\":");
-    shell_json_string(heap_owner_name(g->group_cache));
-    kprintf(",\"bytes\":%llu,\"count\":%llu,\"size\":%zu,\"waste\":%llu,"
-            "\"youngest_us\":%llu,\"oldest_us\":%llu,\"sample\":%lu,"
-            "\"stack\":",
-            group_bytes(g), g->group_count, g->group_size, g->group_waste,
-            (has_stack(g) ? g->group_youngest : 0), g->group_oldest,
-            (unsigned long)g->group_sample);
-    debugcmd_json_stack(&g->group_trans);
-    kprintf("}\n");
-}
+#define GROUP(member, ...) COLUMN(struct group_row, row_##member, __VA_ARGS__)
 
-static void print_users(const char *name)
+static const struct column user_columns[] = {
+    GROUP(bytes, NUMBER, 9, "BYTES", "bytes"),
+    GROUP(group.group_count, NUMBER, 6, "COUNT", "count"),
+    GROUP(group.group_size, NUMBER, 6, "SIZE", "size"),
+    GROUP(group.group_waste, NUMBER, 7, "WASTE", "waste"),
+    GROUP(ages, CHARS, -20, "AGE-MIN/AVG/MAX", NULL),
+    GROUP(tasks, CHARS, -9, "TASKS", NULL),
+    GROUP(cache, STRING, -5, "CACHE", "cache"),
+    GROUP(youngest, NUMBER, 0, NULL, "youngest_us"),
+    GROUP(group.group_oldest, NUMBER, 0, NULL, "oldest_us"),
+    GROUP(group.group_sample, NUMBER, 0, NULL, "sample"),
+    COLUMN_BY(json_group_stack, 0, NULL, "stack"),
+    {0},
+};
+
+static const struct column suspect_columns[] = {
+    GROUP(cache, STRING, -HEAP_NAME, "CACHE", NULL),
+    GROUP(group.group_count, NUMBER, 6, "COUNT", NULL),
+    GROUP(bytes, NUMBER, 9, "BYTES", NULL),
+    GROUP(oldest, STRING, 7, "OLDEST", NULL),
+    GROUP(group.group_sample, ADDRESS, -10, "SAMPLE", NULL),
+    GROUP(caller, STRING, -6, "CALLER", NULL),
+    {0},
+};
+
+/* Prints the groups, most bytes first; with `stacks` the callers of each. */
+static void print_groups(const struct table *t, bool stacks)
 {
     struct heap_place at = {0};
     const struct group *g;
 
-    if (groups.used == 0)
+    while ((g = next_group(&at))) {
+        struct group_row row = {.row_group = *g,
+                                .row_cache = heap_owner_name(g->group_cache),
+                                .row_bytes = group_bytes(g)};
+
+        row.row_caller = debugcmd_caller(&g->group_trans, row.row_text);
+        tasks_text(g, row.row_tasks, sizeof(row.row_tasks));
+        ages_text(g, row.row_ages, sizeof(row.row_ages));
+        if (has_stack(g)) {
+            row.row_youngest = g->group_youngest;
+            row.row_oldest = heap_age(g->group_oldest / 1000, row.row_age);
+        }
+        table_row(t, &row);
+        if (stacks && !t->table_json)
+            debugcmd_print_stack(&g->group_trans, 10);
+    }
+}
+
+static void print_users(const char *name)
+{
+    struct table t;
+
+    if (groups.used == 0 && !shell_option('j')) {
         kprintf("no object of %s is in use%s\n", name,
                 groups.audited_only ? " and known to be that old" : "");
-    else
-        kprintf("%9s %6s %6s %7s %-20s %-9s %s\n", "BYTES", "COUNT", "SIZE",
-                "WASTE", "AGE-MIN/AVG/MAX", "TASKS", "CACHE");
-    while ((g = next_group(&at)))
-        print_user(g);
+    } else {
+        t = shell_table(user_columns);
+        print_groups(&t, true);
+    }
+    if (shell_option('j'))
+        return;
     print_left_out();
     if (groups.unaudited)
         kprintf("%s caches that are not in mode U (`debug +U`): %llu "
@@ -259,22 +302,15 @@ static void print_users(const char *name)
 
 static int cmd_kmausers(char **argv)
 {
-    struct heap_place at = {0};
     uint32_t seconds = 0;
     struct kmem_cache *cp;
-    const struct group *g;
 
     if (!heap_cache_argument(argv[1], &cp) || !heap_number('m', &seconds))
         return 1;
     clear_groups(seconds * US_PER_S, shell_option('m'));
     take_in_objects(cp);
-    if (shell_option('j')) {
-        while ((g = next_group(&at)))
-            json_group(g);
-        return 0;
-    }
     print_users(cp ? argv[1] : "any cache");
-    if (cp)
+    if (cp && !shell_option('j'))
         heap_note_broken(cp);
     return 0;
 }
@@ -282,32 +318,6 @@ static int cmd_kmausers(char **argv)
 SHELL_COMMAND(kmausers, cmd_kmausers, SHELL_REPORT);
 
 /* ---- leaks -------------------------------------------------------------- */
-
-static void print_suspects(bool json)
-{
-    struct heap_place at = {0};
-    char age[HEAP_CELL], caller[DEBUGCMD_CALLER];
-    const struct group *g;
-
-    if (!json)
-        kprintf("%-*s %6s %9s %7s %-10s %s\n", HEAP_NAME, "CACHE", "COUNT",
-                "BYTES", "OLDEST", "SAMPLE", "CALLER");
-    while ((g = next_group(&at))) {
-        if (json) {
-            json_group(g);
-            continue;
-        }
-        heap_print_name(heap_owner_name(g->group_cache), HEAP_NAME);
-        kprintf(" %6llu %9llu %7s 0x%08lx %s\n", g->group_count, group_bytes(g),
-                has_stack(g) ? heap_age(g->group_oldest / 1000, age) : "-",
-                (unsigned long)g->group_sample,
-                debugcmd_caller(&g->group_trans, caller));
-    }
-    if (!json)
-        print_left_out();
-}
-
-/* ---- the roots of the scan ---------------------------------------------- */
 
 static struct {
     struct {
@@ -343,13 +353,29 @@ static void print_roots(void)
         kprintf("and %zu more\n", roots.count - ROOTS_KEPT);
 }
 
-static int cmd_leaks(char **argv)
+static void print_leaks(const struct kmem_leak_stat *st)
 {
-    bool json = shell_option('j');
+    struct table t =
+        shell_table(shell_option('j') ? user_columns : suspect_columns);
+
+    print_groups(&t, false);
+    if (t.table_json)
+        return;
+    print_left_out();
+    kprintf("suspect: %zu object%s, %zu byte%s; %zu of %zu are reached from "
+            "%zu KiB of roots\n",
+            st->stat_suspects, plural(st->stat_suspects),
+            st->stat_suspect_bytes, plural(st->stat_suspect_bytes),
+            st->stat_reached, st->stat_buffers, st->stat_roots >> 10);
+    if (shell_option('r'))
+        print_roots();
+}
+
+static int cmd_leaks(char **argv UNUSED)
+{
     uint32_t seconds = 0;
     struct kmem_leak_stat st;
 
-    (void)argv;
     if (CPU_SEVERAL && !shell_may_change()) /* it empties the magazines */
         return 1;
     if (!heap_number('m', &seconds))
@@ -358,16 +384,7 @@ static int cmd_leaks(char **argv)
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");
     pager_to_end();
-    print_suspects(json);
-    if (!json)
-        kprintf(
-            "suspect: %zu object%s, %zu byte%s; %zu of %zu are reached from "
-            "%zu KiB of roots\n",
-            st.stat_suspects, plural(st.stat_suspects), st.stat_suspect_bytes,
-            plural(st.stat_suspect_bytes), st.stat_reached, st.stat_buffers,
-            st.stat_roots >> 10);
-    if (shell_option('r') && !json)
-        print_roots();
+    print_leaks(&st);
     return 0;
 }
 

@@ -139,30 +139,7 @@ struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
     return row->row_cache;
 }
 
-void heap_print_name(const char *name, size_t width)
-{
-    if (strlen(name) > width)
-        kprintf("%s\n%*s", name, (int)width, "");
-    else
-        kprintf("%-*s", (int)width, name);
-}
-
 /* ---- numbers ------------------------------------------------------------ */
-
-const char *heap_count(uint64_t n, unsigned width, char buf[HEAP_CELL])
-{
-    static const char unit[] = "kMGTPE";
-    unsigned u = 0;
-
-    if (snprintf(buf, HEAP_CELL, "%llu", n) <= (int)width)
-        return buf;
-    for (; n >= 1000000; n /= 1000)
-        u++;
-    if (snprintf(buf, HEAP_CELL, "%u.%u%c", (unsigned)n / 1000,
-                 (unsigned)n % 1000 / 100, unit[u]) > (int)width)
-        snprintf(buf, HEAP_CELL, "%u%c", (unsigned)n / 1000, unit[u]);
-    return buf;
-}
 
 const char *heap_percent(unsigned permille, char buf[HEAP_CELL])
 {
@@ -273,22 +250,6 @@ static void offer_caches(const struct shell_offer *o)
 
 SHELL_WORDS(CACHE, offer_caches);
 SHELL_WORDS(PATTERN, offer_caches);
-
-void heap_json_name(const struct kmem_cache_stat *st)
-{
-    kprintf("{\"cache\":");
-    shell_json_string(st->stat_name);
-}
-
-void heap_print(void *to, const char *fmt, ...)
-{
-    va_list ap;
-
-    (void)to;
-    va_start(ap, fmt);
-    kvprintf(fmt, ap);
-    va_end(ap);
-}
 
 /* "name" or "name+0x1c", as stacks have it. */
 static bool place_of(const char *word, uintptr_t *addr)

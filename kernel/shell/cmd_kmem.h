@@ -114,15 +114,7 @@ heap_key_t heap_key_mem;
          !shell_interrupted() &&                                               \
          ((cp) = heap_next(&heap_at, heap_key_mem, (st))) != NULL;)
 
-/* `n` in at most `width` (4 or more) characters: exact if it fits, else in
- * thousands, millions, …: 123k, 1.2M. Returns buf. */
-const char *heap_count(uint64_t n, unsigned width, char buf[HEAP_CELL]);
-
-/* Prints a row's first cell; a name that is too long for the column gets a
- * line to itself. */
-void heap_print_name(const char *name, size_t width);
-
-#define HEAP_NAME 17 /* width of that column */
+#define HEAP_NAME 17 /* width of a column of names */
 
 /* "12.3" from 123 thousandths of hundred per cent. Returns buf. */
 const char *heap_percent(unsigned permille, char buf[HEAP_CELL]);
@@ -148,12 +140,6 @@ struct kmem_cache *heap_cache_named(const char *name);
 
 /* The cache called `word`; NULL without a word. False after an error line. */
 bool heap_cache_argument(const char *word, struct kmem_cache **cp);
-
-/* Prints the first member of a JSON object: which cache it is of. */
-void heap_json_name(const struct kmem_cache_stat *st);
-
-/* Prints on the console (a proc_print_t). */
-void heap_print(void *to, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* An address from `word`, hexadecimal, a symbol, or a symbol and an offset
  * ("kmain+0x1c"); false if it is none, the second one after an error. */

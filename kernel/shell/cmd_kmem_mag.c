@@ -29,23 +29,46 @@ static unsigned share(const struct kmem_cache_stat *st, uint64_t served)
     return all == 0 ? 0 : (unsigned)(MIN(served, all) * 1000 / all);
 }
 
-static void print_depot(const struct kmem_depot_stat *d, int width)
-{
-    kprintf(" %*u %4u %4u", width, (unsigned)d->stat_total,
-            (unsigned)d->stat_min, (unsigned)d->stat_limit);
-}
+struct mag_row {
+    char row_name[KMEM_NAME_MAX + 1];
+    struct kmem_mag_stat row_mag;
+    size_t row_trapped;
+    uint64_t row_operations; /* allocations and frees */
+    char row_share[HEAP_CELL];
+};
 
-static void print_mag_row(const struct kmem_cache_stat *st,
+#define MAG(member, ...) COLUMN(struct mag_row, row_##member, __VA_ARGS__)
+
+static const struct column mag_columns[] = {
+    MAG(name, CHARS, -HEAP_NAME, "CACHE", "cache"),
+    MAG(mag.stat_rounds, NUMBER, 6, "ROUNDS", "rounds"),
+    MAG(mag.stat_cpus, NUMBER, 4, "CPUS", "cpus"),
+    MAG(mag.stat_full.stat_total, NUMBER, 4, "FULL", "full"),
+    MAG(mag.stat_full.stat_min, NUMBER, 4, "m", "full_min"),
+    MAG(mag.stat_full.stat_limit, NUMBER, 4, "L", "full_limit"),
+    MAG(mag.stat_empty.stat_total, NUMBER, 5, "EMPTY", "empty"),
+    MAG(mag.stat_empty.stat_min, NUMBER, 4, "m", "empty_min"),
+    MAG(mag.stat_empty.stat_limit, NUMBER, 4, "L", "empty_limit"),
+    MAG(trapped, NUMBER, 7, "TRAPPED", "trapped"),
+    MAG(share, CHARS, 7, "SERVED%", NULL),
+    MAG(mag.stat_served, NUMBER, 0, NULL, "served"),
+    MAG(operations, NUMBER, 0, NULL, "operations"),
+    {0},
+};
+
+static void print_mag_row(const struct table *t,
+                          const struct kmem_cache_stat *st,
                           const struct kmem_mag_stat *mag)
 {
-    char cell[HEAP_CELL];
+    struct mag_row row = {
+        .row_mag = *mag,
+        .row_trapped = st->stat_trapped,
+        .row_operations = st->stat_allocs + st->stat_frees,
+    };
 
-    heap_print_name(st->stat_name, HEAP_NAME);
-    kprintf(" %6u %4u", (unsigned)mag->stat_rounds, (unsigned)mag->stat_cpus);
-    print_depot(&mag->stat_full, 4);
-    print_depot(&mag->stat_empty, 5);
-    kprintf(" %7zu %7s\n", st->stat_trapped,
-            heap_percent(share(st, mag->stat_served), cell));
+    strlcpy(row.row_name, st->stat_name, sizeof(row.row_name));
+    heap_percent(share(st, mag->stat_served), row.row_share);
+    table_row(t, &row);
 }
 
 static bool mag_is_used(const struct kmem_mag_stat *mag)
@@ -58,19 +81,19 @@ static void print_magazines(struct kmem_cache *only)
     struct kmem_cache_stat st;
     struct kmem_mag_stat mag;
     struct kmem_cache *cp;
+    struct table t = shell_table(mag_columns);
     size_t trapped = 0, rows = 0;
 
-    kprintf("%-*s ROUNDS CPUS FULL    m    L EMPTY    m    L TRAPPED SERVED%%"
-            "\n",
-            HEAP_NAME, "CACHE");
     heap_each (cp, only, &st) {
         kmem_mag_stat(cp, &mag);
         if (only == NULL && !mag_is_used(&mag))
             continue;
-        print_mag_row(&st, &mag);
+        print_mag_row(&t, &st, &mag);
         trapped += st.stat_trapped * st.stat_size;
         rows++;
     }
+    if (t.table_json)
+        return;
     if (rows == 0 && !shell_interrupted())
         kprintf("(no cache has used magazines yet)\n");
     kprintf("magazines are %s; %zu KiB of free objects in them\n",

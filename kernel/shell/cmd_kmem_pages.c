@@ -14,18 +14,49 @@
 
 /* ---- buddyinfo ---------------------------------------------------------- */
 
-static void print_orders(const struct buddy_stat *st)
-{
-    char percent[HEAP_CELL];
+/* A row of `buddyinfo`. */
+struct order_row {
+    unsigned row_order, row_block; /* KiB */
+    size_t row_free, row_kib;
+    char row_unusable[HEAP_CELL];
+    uint64_t row_allocs, row_frees;
+};
 
-    kprintf("%5s %9s %8s %10s %9s %12s %12s\n", "ORDER", "BLOCK/K", "FREE",
-            "FREE/K", "UNUSABLE%", "ALLOCATED", "RETURNED");
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        kprintf("%5u %9u %8zu %10zu %9s %12llu %12llu\n", order,
-                (1u << order) * KIB_PER_PAGE, st->stat_free[order],
-                (st->stat_free[order] << order) * KIB_PER_PAGE,
-                heap_percent(buddy_unusable(st, order), percent),
-                st->stat_allocs[order], st->stat_frees[order]);
+static void json_unusable(const struct table *t, const void *row)
+{
+    t->table_print(t->table_to, "%s",
+                   ((const struct order_row *)row)->row_unusable);
+}
+
+#define ORDER(member, ...) COLUMN(struct order_row, member, __VA_ARGS__)
+
+static const struct column order_columns[] = {
+    ORDER(row_order, NUMBER, 5, "ORDER", "order"),
+    ORDER(row_block, NUMBER, 9, "BLOCK/K", NULL),
+    ORDER(row_free, NUMBER, 8, "FREE", "free"),
+    ORDER(row_kib, NUMBER, 10, "FREE/K", NULL),
+    ORDER(row_unusable, CHARS, 9, "UNUSABLE%", NULL),
+    COLUMN_BY(json_unusable, 0, NULL, "unusable_percent"),
+    ORDER(row_allocs, NUMBER, 12, "ALLOCATED", "allocs"),
+    ORDER(row_frees, NUMBER, 12, "RETURNED", "frees"),
+    {0},
+};
+
+static void print_orders(const struct table *t, const struct buddy_stat *st)
+{
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
+        struct order_row row = {
+            .row_order = order,
+            .row_block = (1u << order) * KIB_PER_PAGE,
+            .row_free = st->stat_free[order],
+            .row_kib = (st->stat_free[order] << order) * KIB_PER_PAGE,
+            .row_allocs = st->stat_allocs[order],
+            .row_frees = st->stat_frees[order],
+        };
+
+        heap_percent(buddy_unusable(st, order), row.row_unusable);
+        table_row(t, &row);
+    }
 }
 
 /* The free lists must hold what the free count says. */
@@ -65,34 +96,30 @@ static void print_buddy_totals(const struct buddy_stat *st)
         st->stat_pressures, st->stat_failures);
 }
 
-static void json_buddy(const struct buddy_stat *st)
-{
-    char percent[HEAP_CELL];
+#define BUDDY(member, ...) COLUMN(struct buddy_stat, member, __VA_ARGS__)
 
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        kprintf("{\"order\":%u,\"free\":%zu,\"unusable_percent\":%s,"
-                "\"allocs\":%llu,\"frees\":%llu}\n",
-                order, st->stat_free[order],
-                heap_percent(buddy_unusable(st, order), percent),
-                st->stat_allocs[order], st->stat_frees[order]);
-    kprintf("{\"free_pages\":%zu,\"total_pages\":%zu,\"largest\":%d,"
-            "\"splits\":%llu,\"merges\":%llu,\"failures\":%llu,"
-            "\"pressures\":%llu}\n",
-            st->stat_free_pages, st->stat_total_pages, st->stat_largest,
-            st->stat_splits, st->stat_merges, st->stat_failures,
-            st->stat_pressures);
-}
+static const struct column buddy_totals[] = {
+    BUDDY(stat_free_pages, NUMBER, 0, NULL, "free_pages"),
+    BUDDY(stat_total_pages, NUMBER, 0, NULL, "total_pages"),
+    BUDDY(stat_largest, INTEGER, 0, NULL, "largest"),
+    BUDDY(stat_splits, NUMBER, 0, NULL, "splits"),
+    BUDDY(stat_merges, NUMBER, 0, NULL, "merges"),
+    BUDDY(stat_failures, NUMBER, 0, NULL, "failures"),
+    BUDDY(stat_pressures, NUMBER, 0, NULL, "pressures"),
+    {0},
+};
 
-static int cmd_buddyinfo(char **argv)
+static int cmd_buddyinfo(char **argv UNUSED)
 {
+    struct table t = shell_table(order_columns);
     struct buddy_stat st;
 
-    (void)argv;
     buddy_stat(&st);
-    if (shell_option('j')) {
-        json_buddy(&st);
+    print_orders(&t, &st);
+    if (t.table_json) {
+        t.table_columns = buddy_totals;
+        table_row(&t, &st);
     } else {
-        print_orders(&st);
         print_buddy_totals(&st);
     }
     return 0;
@@ -234,13 +261,31 @@ static void print_pages_legend(void)
                 (page_totals.total_unused >> 20));
 }
 
-/* Blocks of one kind, one after the other. */
+/* Blocks of one kind, one after the other: a row of `pages -r`. */
 struct run {
     size_t run_first;
     size_t run_frames;
-    unsigned run_order; /* PAGE_NO_ORDER: no blocks, but frames */
+    uint8_t run_order; /* PAGE_NO_ORDER: no blocks, but frames */
     enum page_state run_state;
     const void *run_owner;
+    size_t run_kib;
+    uintptr_t run_virtual;
+    const char *run_named, *run_cache; /* its state and owner */
+};
+
+_Static_assert(PAGE_NO_ORDER == UINT8_MAX, "an optional column");
+
+#define RUN(member, ...) COLUMN(struct run, member, __VA_ARGS__)
+
+static const struct column run_columns[] = {
+    RUN(run_first, NUMBER, 8, "FRAME", "frame"),
+    RUN(run_frames, NUMBER, 8, "FRAMES", "frames"),
+    RUN(run_kib, NUMBER, 9, "KIB", NULL),
+    RUN(run_virtual, ADDRESS, -10, "VIRTUAL", NULL),
+    RUN(run_named, STRING, -9, "STATE", "state"),
+    RUN(run_order, OPTIONAL, 0, NULL, "order"),
+    RUN(run_cache, STRING, -5, "OWNER", "cache"),
+    {0},
 };
 
 /* The block or single frame at `i`. */
@@ -260,30 +305,17 @@ static struct run block_at(size_t i)
     };
 }
 
-static void json_run(const struct run *run)
+static void print_run(const struct table *t, struct run *run)
 {
-    kprintf("{\"frame\":%zu,\"frames\":%zu,\"state\":\"%s\"", run->run_first,
-            run->run_frames, page_state_name(run->run_state));
-    if (run->run_order <= BUDDY_MAX_ORDER)
-        kprintf(",\"order\":%u", run->run_order);
-    if (run->run_owner) {
-        kprintf(",\"cache\":");
-        shell_json_string(heap_owner_name(run->run_owner));
-    }
-    kprintf("}\n");
+    run->run_kib = run->run_frames * KIB_PER_PAGE;
+    run->run_virtual = (uintptr_t)page_to_virt(&page_array[run->run_first]);
+    run->run_named = page_state_name(run->run_state);
+    run->run_cache = run->run_owner ? heap_owner_name(run->run_owner) : NULL;
+    table_row(t, run);
 }
 
-static void print_run(const struct run *run)
-{
-    kprintf("%8zu %8zu %9zu  0x%08lx %-9s %s\n", run->run_first,
-            run->run_frames, run->run_frames * KIB_PER_PAGE,
-            (unsigned long)page_to_virt(&page_array[run->run_first]),
-            page_state_name(run->run_state),
-            run->run_owner ? heap_owner_name(run->run_owner) : "-");
-}
-
-/* Shows the neighbours of one kind and owner; by order, too, if `ordered`. */
-static void show_runs(void (*show)(const struct run *run), bool ordered)
+/* Shows the neighbours of one kind and owner; in JSON by order, too. */
+static void print_runs(const struct table *t)
 {
     struct run run = block_at(0);
 
@@ -293,14 +325,14 @@ static void show_runs(void (*show)(const struct run *run), bool ordered)
         i += next.run_frames;
         if (run.run_state == next.run_state &&
             run.run_owner == next.run_owner &&
-            (run.run_order == next.run_order || !ordered)) {
+            (run.run_order == next.run_order || !t->table_json)) {
             run.run_frames += next.run_frames;
         } else {
-            show(&run);
+            print_run(t, &run);
             run = next;
         }
     }
-    show(&run);
+    print_run(t, &run);
 }
 
 static void json_pages(void)
@@ -363,15 +395,15 @@ static int pages_around(const char *word)
 
 static int cmd_pages(char **argv)
 {
+    struct table t;
+
     if (argv[1])
         return pages_around(argv[1]);
-    if (shell_option('r')) {
-        kprintf("%8s %8s %9s  %-10s %-9s %s\n", "FRAME", "FRAMES", "KIB",
-                "VIRTUAL", "STATE", "OWNER");
-        show_runs(print_run, false);
-    } else if (shell_option('j')) {
-        show_runs(json_run, true);
-        json_pages();
+    if (shell_option('r') || shell_option('j')) {
+        t = shell_table(run_columns);
+        print_runs(&t);
+        if (t.table_json)
+            json_pages();
     } else {
         print_picture();
         print_pages_legend();

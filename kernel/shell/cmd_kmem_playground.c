@@ -384,25 +384,43 @@ static int play_free(char **argv)
 
 /* ---- list --------------------------------------------------------------- */
 
-static int play_list(char **argv)
+struct play_row {
+    struct kmem_cache_stat row_stat;
+    size_t row_count, row_kib;
+    bool row_ctor;
+};
+
+#define PLAY(member, ...) COLUMN(struct play_row, row_##member, __VA_ARGS__)
+
+static const struct column play_columns[] = {
+    PLAY(stat.stat_name, CHARS, -31, "CACHE", NULL),
+    PLAY(stat.stat_size, NUMBER, 7, "SIZE", NULL),
+    PLAY(stat.stat_chunk, NUMBER, 7, "CHUNK", NULL),
+    PLAY(count, NUMBER, 7, "INUSE", NULL),
+    PLAY(stat.stat_slabs, NUMBER, 7, "SLABS", NULL),
+    PLAY(kib, NUMBER, 7, "MEM/K", NULL),
+    PLAY(ctor, FLAG, 4, "CTOR", NULL),
+    {0},
+};
+
+static int play_list(char **argv UNUSED)
 {
-    (void)argv;
+    struct table t;
+
     if (list_empty(&play_caches)) {
         kprintf("(no cache was created by kmem; `kmem create box 200` creates "
                 "one)\n");
         return 0;
     }
-    kprintf("%-31s %7s %7s %7s %7s %7s %4s\n", "CACHE", "SIZE", "CHUNK",
-            "INUSE", "SLABS", "MEM/K", "CTOR");
+    t = shell_table(play_columns);
     list_for_each (l, &play_caches) {
         struct play_cache *pc = list_entry(l, struct play_cache, play_link);
-        struct kmem_cache_stat st;
+        struct play_row row = {.row_count = pc->play_count};
 
-        kmem_cache_stat(pc->play_cp, &st);
-        kprintf("%-31s %7zu %7zu %7zu %7zu %7zu %4s\n", st.stat_name,
-                st.stat_size, st.stat_chunk, pc->play_count, st.stat_slabs,
-                st.stat_mem / 1024,
-                st.stat_flags & KMEM_STAT_CTOR ? "yes" : "no");
+        kmem_cache_stat(pc->play_cp, &row.row_stat);
+        row.row_kib = row.row_stat.stat_mem / 1024;
+        row.row_ctor = row.row_stat.stat_flags & KMEM_STAT_CTOR;
+        table_row(&t, &row);
     }
     return 0;
 }

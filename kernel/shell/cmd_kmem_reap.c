@@ -14,36 +14,46 @@
 
 /* The sum of all rows of `reap`. */
 struct reap_sum {
+    struct table rs_table;
     struct kmem_reap_result rs_all;
     size_t rs_rows;
 };
 
-static void print_reap_head(void)
-{
-    kprintf("%-*s %6s %6s %6s %8s %9s %6s %6s\n", HEAP_NAME, "CACHE", "T", "m",
-            "L", "REAPABLE", "LAST-REAP", "FREED", "KEPT");
-}
+struct reap_row {
+    struct kmem_cache_stat row_stat; /* before */
+    const char *row_last;
+    char row_age[HEAP_CELL];
+    size_t row_freed, row_kept;
+};
 
-/* How long ago the cache was last reaped. */
-static const char *last_reap(const struct kmem_cache_stat *st,
-                             char buf[HEAP_CELL])
-{
-    uint64_t now = mm_clock_ms();
+#define REAP(member, ...) COLUMN(struct reap_row, row_##member, __VA_ARGS__)
 
-    if (st->stat_reaps == 0)
-        return "never";
-    return heap_age(now - MIN(now, st->stat_last_reap_ms), buf);
-}
+static const struct column reap_columns[] = {
+    REAP(stat.stat_name, CHARS, -HEAP_NAME, "CACHE", NULL),
+    REAP(stat.stat_free_slabs, NUMBER, 6, "T", NULL),
+    REAP(stat.stat_ws_min, NUMBER, 6, "m", NULL),
+    REAP(stat.stat_ws_limit, NUMBER, 6, "L", NULL),
+    REAP(stat.stat_reapable, NUMBER, 8, "REAPABLE", NULL),
+    REAP(last, STRING, 9, "LAST-REAP", NULL),
+    REAP(freed, NUMBER, 6, "FREED", NULL),
+    REAP(kept, NUMBER, 6, "KEPT", NULL),
+    {0},
+};
 
-static void print_reap_row(const struct kmem_cache_stat *st, size_t freed,
+static void print_reap_row(const struct table *t,
+                           const struct kmem_cache_stat *st, size_t freed,
                            size_t kept)
 {
-    char age[HEAP_CELL];
+    struct reap_row row = {.row_stat = *st,
+                           .row_last = "never",
+                           .row_freed = freed,
+                           .row_kept = kept};
+    uint64_t now = mm_clock_ms();
 
-    heap_print_name(st->stat_name, HEAP_NAME);
-    kprintf(" %6zu %6zu %6zu %8zu %9s %6zu %6zu\n", st->stat_free_slabs,
-            st->stat_ws_min, st->stat_ws_limit, st->stat_reapable,
-            last_reap(st, age), freed, kept);
+    if (st->stat_reaps != 0)
+        row.row_last =
+            heap_age(now - MIN(now, st->stat_last_reap_ms), row.row_age);
+    table_row(t, &row);
 }
 
 /* ---- the working set ---------------------------------------------------- */
@@ -95,7 +105,8 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
     sum->rs_all.reap_pages += r.reap_pages;
     sum->rs_all.reap_objects += r.reap_objects;
     sum->rs_all.reap_kept += r.reap_kept;
-    print_reap_row(&st, mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
+    print_reap_row(&sum->rs_table, &st,
+                   mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
 }
 
 /* The allocator's own caches last: a reaped slab of another cache frees objects
@@ -184,7 +195,7 @@ static int cmd_reap(char **argv)
     if (mode == KMEM_REAP_ALL)
         reclaim_inodes(cp);
     pager_to_end();
-    print_reap_head();
+    sum.rs_table = shell_table(reap_columns);
     if (cp)
         reap_cache(cp, mode, true, &sum);
     else

@@ -17,22 +17,34 @@
 
 /* ---- slabs -------------------------------------------------------------- */
 
-/* The cells of slab `n`, one character per object. Returns how many. */
-static size_t slab_cells(struct kmem_cache *cp, size_t n,
-                         const struct kmem_slab_stat *st,
-                         char cells[HEAP_MAP_BITS])
+/* A row of the slabs of a cache. */
+struct slab_row {
+    struct kmem_cache *row_cp;
+    char row_cache[KMEM_NAME_MAX + 1];
+    struct kmem_slab_stat row_stat;
+    char row_shown[HEAP_CELL]; /* its address with marks */
+    char row_used[HEAP_CELL];  /* of how many objects */
+    const char *row_state;
+    uint32_t row_idle;                 /* all ones: it is not free */
+    char row_cells[HEAP_MAP_BITS + 1]; /* a character for each object */
+};
+
+/* One shell, one command at a time. */
+static struct slab_row row;
+
+static void put_cells(size_t n, const struct kmem_cache_stat *st)
 {
     uint8_t map[HEAP_MAP_BITS / 8] = {0};
-    size_t got =
-        MIN(kmem_slab_map(cp, n, map, HEAP_MAP_BITS), (size_t)HEAP_MAP_BITS);
-    struct kmem_cache_stat cache;
+    size_t got = MIN(kmem_slab_map(row.row_cp, n, map, HEAP_MAP_BITS),
+                     (size_t)HEAP_MAP_BITS);
 
-    kmem_cache_stat(cp, &cache);
     for (size_t i = 0; i < got; i++)
-        cells[i] = heap_object_cell(
-            cp, st->stat_base + st->stat_colour + i * cache.stat_chunk,
-            heap_map_used(map, i));
-    return got;
+        row.row_cells[i] =
+            heap_object_cell(row.row_cp,
+                             row.row_stat.stat_base + row.row_stat.stat_colour +
+                                 i * st->stat_chunk,
+                             heap_map_used(map, i));
+    row.row_cells[got] = '\0';
 }
 
 static enum console_colour colour_of_cell(char cell)
@@ -49,14 +61,13 @@ static enum console_colour colour_of_cell(char cell)
     }
 }
 
-static void print_slab_cells(struct kmem_cache *cp, size_t n,
-                             const struct kmem_slab_stat *st)
+/* In the table beside the other columns, or below if there are many. */
+static void print_slab_cells(const struct table *t UNUSED, const void *r UNUSED)
 {
-    char cells[HEAP_MAP_BITS];
-    size_t got = slab_cells(cp, n, st, cells);
-    bool below = got > CELLS_BESIDE;
+    const char *cells = row.row_cells;
+    bool below = strlen(cells) > CELLS_BESIDE;
 
-    for (size_t i = 0; i < got; i++) {
+    for (size_t i = 0; cells[i] != '\0'; i++) {
         if (below && i % CELLS_BELOW == 0)
             kprintf("\n       %4zu ", i);
         else if (i == 0)
@@ -66,7 +77,6 @@ static void print_slab_cells(struct kmem_cache *cp, size_t n,
         kprintf("%c", cells[i]);
     }
     console_colour(CONSOLE_PLAIN);
-    kprintf("\n");
 }
 
 static const enum console_colour colour_of[] = {
@@ -75,56 +85,65 @@ static const enum console_colour colour_of[] = {
     [KMEM_SLAB_FREE] = CONSOLE_GREEN,
 };
 
-static void print_slab_state(enum kmem_slab_state state)
+static void print_slab_state(const struct table *t UNUSED, const void *r UNUSED)
 {
-    console_colour(colour_of[state]);
-    kprintf("%-7s", heap_state_name(state));
+    kprintf(" ");
+    console_colour(colour_of[row.row_stat.stat_state]);
+    kprintf("%-7s", row.row_state);
     console_colour(CONSOLE_PLAIN);
 }
 
-static void print_slab(struct kmem_cache *cp, size_t n,
+#define SLAB(member, ...) COLUMN(struct slab_row, row_##member, __VA_ARGS__)
+
+static const struct column slab_columns[] = {
+    SLAB(cache, CHARS, 0, NULL, "cache"),
+    SLAB(stat.stat_slab, NUMBER, 0, NULL, "slab"),
+    SLAB(shown, CHARS, -12, "  SLAB", NULL),
+    SLAB(stat.stat_base, ADDRESS, -10, "BASE", "base"),
+    SLAB(stat.stat_bytes, NUMBER, 0, NULL, "bytes"),
+    SLAB(stat.stat_colour, NUMBER, 6, "COLOUR", "colour"),
+    SLAB(stat.stat_refcnt, NUMBER, 0, NULL, "used"),
+    SLAB(stat.stat_chunks, NUMBER, 0, NULL, "objects"),
+    SLAB(used, CHARS, -7, " USED/N", NULL),
+    COLUMN_BY(print_slab_state, -7, "STATE", NULL),
+    SLAB(state, STRING, 0, NULL, "state"),
+    SLAB(stat.stat_freelist, FLAG, 0, NULL, "freelist"),
+    SLAB(stat.stat_bad, FLAG, 0, NULL, "bad"),
+    SLAB(stat.stat_idle_updates, NUMBER, 0, NULL, "idle_updates"),
+    SLAB(idle, OPTIONAL, 6, "IDLE", NULL),
+    COLUMN_BY(print_slab_cells, -28,
+              MM_MAGAZINES ? "# used . free o round" : "# used . free", NULL),
+    SLAB(cells, CHARS, 0, NULL, "cells"),
+    {0},
+};
+
+static void print_slab(const struct table *t, struct kmem_cache *cp, size_t n,
                        const struct kmem_slab_stat *st)
 {
-    char idle[HEAP_CELL] = "-";
-
-    if (st->stat_state == KMEM_SLAB_FREE)
-        snprintf(idle, sizeof(idle), "%u", (unsigned)st->stat_idle_updates);
-    kprintf("%c%c0x%08lx 0x%08lx %6zu %3zu/%-3zu ",
-            st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
-            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-            st->stat_colour, st->stat_refcnt, st->stat_chunks);
-    print_slab_state(st->stat_state);
-    kprintf(" %6s", idle);
-    print_slab_cells(cp, n, st);
-}
-
-static void json_slab(struct kmem_cache *cp, size_t n,
-                      const struct kmem_slab_stat *st)
-{
     struct kmem_cache_stat cache;
-    char cells[HEAP_MAP_BITS];
-    size_t got = slab_cells(cp, n, st, cells);
 
     kmem_cache_stat(cp, &cache);
-    heap_json_name(&cache);
-    kprintf(",\"slab\":%lu,\"base\":%lu,\"bytes\":%zu,\"colour\":%zu,"
-            "\"used\":%zu,"
-            "\"objects\":%zu,\"state\":\"%s\",\"freelist\":%s,\"bad\":%s,"
-            "\"idle_updates\":%u,\"cells\":\"",
-            (unsigned long)st->stat_slab, (unsigned long)st->stat_base,
-            st->stat_bytes, st->stat_colour, st->stat_refcnt, st->stat_chunks,
-            heap_state_name(st->stat_state),
-            st->stat_freelist ? "true" : "false",
-            st->stat_bad ? "true" : "false", (unsigned)st->stat_idle_updates);
-    for (size_t i = 0; i < got; i++)
-        kprintf("%c", cells[i]);
-    kprintf("\"}\n");
+    row = (struct slab_row){
+        .row_cp = cp,
+        .row_stat = *st,
+        .row_state = heap_state_name(st->stat_state),
+        .row_idle = st->stat_state == KMEM_SLAB_FREE ? st->stat_idle_updates
+                                                     : UINT32_MAX,
+    };
+    strlcpy(row.row_cache, cache.stat_name, sizeof(row.row_cache));
+    snprintf(row.row_shown, HEAP_CELL, "%c%c0x%08lx",
+             st->stat_freelist ? '>' : ' ', st->stat_bad ? '!' : ' ',
+             (unsigned long)st->stat_slab);
+    snprintf(row.row_used, HEAP_CELL, "%3zu/%zu", st->stat_refcnt,
+             st->stat_chunks);
+    put_cells(n, &cache);
+    table_row(t, &row);
 }
 
 /* The settings and the results of one walk over the slabs. */
 struct slab_walk {
     bool walk_all;
-    bool walk_json;
+    struct table walk_table;
     size_t walk_state[3]; /* by enum kmem_slab_state */
     size_t walk_used[BINS];
     bool walk_freelist;
@@ -140,7 +159,7 @@ static size_t used_bin(size_t used, size_t n)
 
 static void end_of_run(const struct slab_walk *walk, enum kmem_slab_state state)
 {
-    if (!walk->walk_all && !walk->walk_json && walk->walk_state[state] > SHOWN)
+    if (!walk->walk_all && walk->walk_state[state] > SHOWN)
         kprintf("  ... and %zu more %s slabs (-v shows them)\n",
                 walk->walk_state[state] - SHOWN, heap_state_name(state));
 }
@@ -152,10 +171,8 @@ static void visit_slab(struct kmem_cache *cp, size_t n,
 
     walk->walk_used[used_bin(st->stat_refcnt, st->stat_chunks)]++;
     walk->walk_freelist |= st->stat_freelist;
-    if (walk->walk_json)
-        json_slab(cp, n, st);
-    else if (walk->walk_all || seen < SHOWN)
-        print_slab(cp, n, st);
+    if (walk->walk_all || seen < SHOWN)
+        print_slab(&walk->walk_table, cp, n, st);
 }
 
 /* False if ^C ended it. Bounded by the count that the cache had before. */
@@ -224,22 +241,20 @@ static void print_histogram(const struct kmem_cache_stat *st,
 /* Shows the slabs of one cache. False if ^C ended it. */
 static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st)
 {
-    struct slab_walk walk = {.walk_all = shell_option('v'),
-                             .walk_json = shell_option('j')};
+    bool json = shell_option('j');
+    struct slab_walk walk = {.walk_all = shell_option('v') || json};
 
-    if (walk.walk_json)
-        return walk_slabs(cp, st->stat_slabs, &walk);
-    if (st->stat_slabs == 0) {
+    if (st->stat_slabs == 0 && !json) {
         kprintf("%s has no slabs: the first allocation creates one of %zu "
                 "objects\n",
                 st->stat_name, st->stat_slab_objects);
         return true;
     }
-    kprintf("  %-10s %-10s %6s %7s %-7s %6s # used . free%s\n", "SLAB", "BASE",
-            "COLOUR", "USED/N", "STATE", "IDLE",
-            MM_MAGAZINES ? " o round" : "");
+    walk.walk_table = shell_table(slab_columns);
     if (!walk_slabs(cp, st->stat_slabs, &walk))
         return false;
+    if (json)
+        return true;
     print_histogram(st, &walk);
     heap_note_broken(cp);
     return true;
@@ -263,14 +278,22 @@ static void all_slabs(void)
     }
 }
 
+/* A row of the caches. */
+struct summary {
+    struct kmem_cache_stat sum_stat;
+    char sum_used[HEAP_CELL];
+};
+
 /* Prints a cell for each slab in list order, or a sample if they do not fit. */
-static void print_states(const struct kmem_cache_stat *st)
+static void print_states(const struct table *t UNUSED, const void *r)
 {
     static const char cells[] = {[KMEM_SLAB_FULL] = '#',
                                  [KMEM_SLAB_PARTIAL] = '+',
                                  [KMEM_SLAB_FREE] = '.'};
+    const struct kmem_cache_stat *st = &((const struct summary *)r)->sum_stat;
     size_t width = MIN(st->stat_slabs, (size_t)CELLS_BESIDE);
 
+    kprintf(" ");
     for (size_t i = 0; i < width; i++) {
         size_t n = i * st->stat_slabs / width;
         enum kmem_slab_state state =
@@ -285,26 +308,33 @@ static void print_states(const struct kmem_cache_stat *st)
     console_colour(CONSOLE_PLAIN);
 }
 
-/* Prints a row for each cache that has slabs. */
-static void summary(void)
-{
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-    char used[HEAP_CELL];
+#define SUMMARY(member, ...) COLUMN(struct summary, sum_##member, __VA_ARGS__)
 
-    kprintf("%-*s %6s %6s %7s %6s %5s # full + partial . free\n", HEAP_NAME,
-            "CACHE", "SLABS", "FULL", "PARTIAL", "FREE", "USED%");
-    heap_each (cp, NULL, &st) {
-        if (st.stat_slabs == 0 || shell_interrupted())
+static const struct column summary_columns[] = {
+    SUMMARY(stat.stat_name, CHARS, -HEAP_NAME, "CACHE", NULL),
+    SUMMARY(stat.stat_slabs, NUMBER, 6, "SLABS", NULL),
+    SUMMARY(stat.stat_full_slabs, NUMBER, 6, "FULL", NULL),
+    SUMMARY(stat.stat_partial_slabs, NUMBER, 7, "PARTIAL", NULL),
+    SUMMARY(stat.stat_free_slabs, NUMBER, 6, "FREE", NULL),
+    SUMMARY(used, CHARS, 5, "USED%", NULL),
+    COLUMN_BY(print_states, -28, "# full + partial . free", NULL),
+    {0},
+};
+
+/* Prints a row for each cache that has slabs. */
+static void print_summary(void)
+{
+    struct table t = shell_table(summary_columns);
+    struct summary s;
+    struct kmem_cache *cp;
+
+    heap_each (cp, NULL, &s.sum_stat) {
+        if (s.sum_stat.stat_slabs == 0)
             continue;
-        heap_print_name(st.stat_name, HEAP_NAME);
-        kprintf(" %6zu %6zu %7zu %6zu %5s ", st.stat_slabs, st.stat_full_slabs,
-                st.stat_partial_slabs, st.stat_free_slabs,
-                heap_percent((unsigned)((uint64_t)st.stat_inuse * 1000 /
-                                        MAX(st.stat_total, 1u)),
-                             used));
-        print_states(&st);
-        kprintf("\n");
+        heap_percent((unsigned)((uint64_t)s.sum_stat.stat_inuse * 1000 /
+                                MAX(s.sum_stat.stat_total, 1u)),
+                     s.sum_used);
+        table_row(&t, &s);
     }
 }
 
@@ -324,7 +354,7 @@ static int cmd_slabs(char **argv)
     } else if (shell_option('v') || shell_option('j')) {
         all_slabs();
     } else {
-        summary();
+        print_summary();
     }
     return 0;
 }

@@ -5,7 +5,7 @@
  * The narrow table fits 80 columns: it leaves out SLABS (the sum of the three
  * in FULL/PART/FREE), FREE (ALLOC less INUSE) and FLAGS, and writes large
  * numbers short. The wide one (-w) has every column, in full; its rows are also
- * /proc/kmastat. GDB prints the same columns: it reads `columns` in the image.
+ * /proc/kmastat. GDB prints the same columns: it reads `kmastat_columns`.
  */
 #include "drivers/console.h"
 #include "kernel/fs/proc.h"
@@ -22,9 +22,94 @@
 /* With magazines the narrow table has TRAPPED instead of CHUNK. */
 #define NARROW_NAME (MM_MAGAZINES ? 15 : 16)
 
+/* A row of the table: a cache, or a sum. In the first, row_name may have a
+ * mark. */
+struct kmastat_row {
+    char row_name[KMEM_NAME_MAX + 2];
+    struct kmem_cache_stat row_stat;
+    struct heap_sum row_sum; /* what is not known is all ones */
+    char row_states[HEAP_CELL], row_mem[HEAP_CELL], row_waste[HEAP_CELL];
+    char row_flags[HEAP_CELL];
+    const char *row_remark;
+    /* of JSON */
+    const char *row_kind;
+    char row_letters[HEAP_CELL], row_modes[HEAP_CELL];
+    bool row_bad;
+};
+
+#define ROW(member, ...) COLUMN(struct kmastat_row, row_##member, __VA_ARGS__)
+
+enum {
+    COL_INUSE = 2,
+    COL_MEM = 7,
+    COLUMNS = 13
+};
+
+/* Width 0: not in that table. The first ones are of caches, not of sums. */
+static const struct {
+    struct column narrow;
+    uint8_t wide;
+} kmastat_columns[COLUMNS] = {
+    {ROW(stat.stat_size, COUNT, 5, "SIZE", NULL), 5},
+    {ROW(stat.stat_chunk, COUNT, MM_MAGAZINES ? 0 : 5, "CHUNK", NULL), 5},
+    [COL_INUSE] = {ROW(sum.sum_inuse, COUNT, 5, "INUSE", NULL), 6},
+    {ROW(sum.sum_trapped, COUNT, MM_MAGAZINES ? 7 : 0, "TRAPPED", NULL),
+     MM_MAGAZINES ? 7 : 0},
+    {ROW(sum.sum_total, COUNT, 5, "TOTAL", NULL), 6},
+    {ROW(sum.sum_slabs, COUNT, 0, "SLABS", NULL), 5},
+    {ROW(states, CHARS, 14, "FULL/PART/FREE", NULL), 14},
+    [COL_MEM] = {ROW(mem, CHARS, 5, "MEM", NULL), 8},
+    {ROW(waste, CHARS, 6, "WASTE%", NULL), 6},
+    {ROW(sum.sum_allocs, COUNT, 5, "ALLOC", NULL), 8},
+    {ROW(sum.sum_frees, COUNT, 0, "FREE", NULL), 8},
+    {ROW(sum.sum_fails, COUNT, 4, "FAIL", NULL), 4},
+    {ROW(flags, CHARS, 0, "FLAGS", NULL), 5},
+};
+
+static const struct column json_columns[] = {
+    ROW(stat.stat_name, CHARS, 0, NULL, "cache"),
+    ROW(kind, STRING, 0, NULL, "kind"),
+    ROW(letters, CHARS, 0, NULL, "flags"),
+    ROW(modes, CHARS, 0, NULL, "modes"),
+    ROW(bad, FLAG, 0, NULL, "bad"),
+    ROW(stat.stat_size, NUMBER, 0, NULL, "size"),
+    ROW(stat.stat_align, NUMBER, 0, NULL, "align"),
+    ROW(stat.stat_chunk, NUMBER, 0, NULL, "chunk"),
+    ROW(stat.stat_slab_pages, NUMBER, 0, NULL, "slab_pages"),
+    ROW(stat.stat_slab_objects, NUMBER, 0, NULL, "slab_objects"),
+    ROW(stat.stat_slab_left, NUMBER, 0, NULL, "slab_left"),
+    ROW(stat.stat_colour_max, NUMBER, 0, NULL, "colour_max"),
+    ROW(stat.stat_colour_next, NUMBER, 0, NULL, "colour_next"),
+    ROW(stat.stat_inuse, NUMBER, 0, NULL, "inuse"),
+    ROW(stat.stat_trapped, NUMBER, 0, NULL, "trapped"),
+    ROW(stat.stat_total, NUMBER, 0, NULL, "total"),
+    ROW(stat.stat_slabs, NUMBER, 0, NULL, "slabs"),
+    ROW(stat.stat_full_slabs, NUMBER, 0, NULL, "full"),
+    ROW(stat.stat_partial_slabs, NUMBER, 0, NULL, "partial"),
+    ROW(stat.stat_free_slabs, NUMBER, 0, NULL, "free"),
+    ROW(stat.stat_mem, NUMBER, 0, NULL, "mem"),
+    ROW(stat.stat_slab_bytes, NUMBER, 0, NULL, "slab_mem"),
+    ROW(stat.stat_hash_bytes, NUMBER, 0, NULL, "hash_mem"),
+    ROW(stat.stat_max_slabs, NUMBER, 0, NULL, "max_slabs"),
+    ROW(stat.stat_allocs, NUMBER, 0, NULL, "allocs"),
+    ROW(stat.stat_frees, NUMBER, 0, NULL, "frees"),
+    ROW(stat.stat_fails, NUMBER, 0, NULL, "fails"),
+    ROW(stat.stat_slab_creates, NUMBER, 0, NULL, "slab_creates"),
+    ROW(stat.stat_slab_destroys, NUMBER, 0, NULL, "slab_destroys"),
+    ROW(stat.stat_ctors, NUMBER, 0, NULL, "ctors"),
+    ROW(stat.stat_dtors, NUMBER, 0, NULL, "dtors"),
+    ROW(stat.stat_hash_size, NUMBER, 0, NULL, "hash_entries"),
+    ROW(stat.stat_hash_rescales, NUMBER, 0, NULL, "hash_rescales"),
+    ROW(stat.stat_hash_depth, NUMBER, 0, NULL, "hash_depth"),
+    ROW(stat.stat_ws_min, NUMBER, 0, NULL, "ws_min"),
+    ROW(stat.stat_ws_limit, NUMBER, 0, NULL, "ws_limit"),
+    ROW(stat.stat_reaps, NUMBER, 0, NULL, "reaps"),
+    ROW(stat.stat_reaped_slabs, NUMBER, 0, NULL, "reaped_slabs"),
+    {0},
+};
+
 struct kmastat {
-    proc_print_t *ks_print; /* to the console, or into /proc/kmastat */
-    void *ks_to;
+    struct table ks_table; /* to the console, or into /proc/kmastat */
     heap_key_t *ks_key;
     const char *ks_pattern;
     unsigned ks_shift; /* MEM is in units of 2^shift bytes */
@@ -32,122 +117,92 @@ struct kmastat {
     bool ks_unit;      /* -k or -m was given */
     bool ks_zero;
     bool ks_wide;
-    bool ks_json;
+    struct column ks_caches[COLUMNS + 2]; /* the columns of caches, of sums, */
+    struct column ks_sums[COLUMNS + 2];
+    struct column ks_supplier[4]; /* and of rows that only have MEM */
 };
 
-enum column {
-    COL_SIZE,
-    COL_CHUNK,
-    COL_INUSE,
-    COL_TRAPPED,
-    COL_TOTAL,
-    COL_SLABS,
-    COL_STATES,
-    COL_MEM,
-    COL_WASTE,
-    COL_ALLOC,
-    COL_FREE,
-    COL_FAIL,
-    COL_FLAGS,
-    COLUMNS
-};
+#define LABEL(width) ROW(name, CHARS, width, "CACHE", NULL)
 
-/* Width 0: not in that table. */
-static const struct {
-    const char *head;
-    uint8_t narrow;
-    uint8_t wide;
-} columns[COLUMNS] = {
-    [COL_SIZE] = {"SIZE", 5, 5},
-    [COL_CHUNK] = {"CHUNK", MM_MAGAZINES ? 0 : 5, 5},
-    [COL_INUSE] = {"INUSE", 5, 6},
-    [COL_TRAPPED] = {"TRAPPED", MM_MAGAZINES ? 7 : 0, MM_MAGAZINES ? 7 : 0},
-    [COL_TOTAL] = {"TOTAL", 5, 6},
-    [COL_SLABS] = {"SLABS", 0, 5},
-    [COL_STATES] = {"FULL/PART/FREE", 14, 14},
-    [COL_MEM] = {"MEM", 5, 8},
-    [COL_WASTE] = {"WASTE%", 6, 6},
-    [COL_ALLOC] = {"ALLOC", 5, 8},
-    [COL_FREE] = {"FREE", 0, 8},
-    [COL_FAIL] = {"FAIL", 4, 4},
-    [COL_FLAGS] = {"FLAGS", 0, 5},
-};
-
-typedef char row_t[COLUMNS][HEAP_CELL];
-
-static unsigned column_width(const struct kmastat *ks, int col)
+/* The label of a sum takes the room of SIZE and CHUNK, too. */
+static void choose_columns(struct kmastat *ks)
 {
-    return ks->ks_wide ? columns[col].wide : columns[col].narrow;
+    int8_t label = (int8_t)-ks->ks_name;
+    struct column *cache = ks->ks_caches;
+    struct column *sum = ks->ks_sums;
+
+    *cache++ = (struct column)LABEL(label);
+    for (int i = 0; i < COLUMNS; i++) {
+        struct column c = kmastat_columns[i].narrow;
+
+        c.col_width =
+            ks->ks_wide ? (int8_t)kmastat_columns[i].wide : c.col_width;
+        if (i == COL_INUSE)
+            *sum++ = (struct column)LABEL(label);
+        if (i == COL_MEM) {
+            c.col_head = ks->ks_shift == 20   ? "MEM/M"
+                         : ks->ks_shift == 10 ? "MEM/K"
+                                              : "MEM/B";
+            ks->ks_supplier[0] = (struct column)LABEL(label);
+            ks->ks_supplier[1] = c;
+            ks->ks_supplier[2] =
+                (struct column)ROW(remark, STRING, -20, "", NULL);
+        }
+        if (c.col_width == 0)
+            continue;
+        *cache++ = c;
+        if (i >= COL_INUSE)
+            *sum++ = c;
+        label = (int8_t)(label - c.col_width - 1);
+    }
 }
 
-/* Of the name and the columns before this one. */
-static unsigned width_before(const struct kmastat *ks, int end)
+static void print_with(struct kmastat *ks, const struct column *with,
+                       const struct kmastat_row *row)
 {
-    unsigned width = ks->ks_name;
-
-    for (int col = 0; col < end; col++)
-        if (column_width(ks, col))
-            width += column_width(ks, col) + 1;
-    return width;
-}
-
-static char unit_letter(const struct kmastat *ks)
-{
-    return ks->ks_shift == 20 ? 'M' : ks->ks_shift == 10 ? 'K' : 'B';
+    ks->ks_table.table_columns = with;
+    table_row(&ks->ks_table, row);
 }
 
 /* ---- a row -------------------------------------------------------------- */
 
-static void put_count(const struct kmastat *ks, row_t row, int col, uint64_t n)
-{
-    heap_count(n, ks->ks_wide ? 20 : MAX(column_width(ks, col), 4u), row[col]);
-}
-
 /* Without a suffix such as M: the whole column has one unit. */
-static void put_mem(const struct kmastat *ks, row_t row, uint64_t bytes)
+static void put_mem(const struct kmastat *ks, struct kmastat_row *row,
+                    uint64_t bytes)
 {
     unsigned tenths = (unsigned)((bytes * 10 + MIB(1) / 2) >> 20);
 
     if (ks->ks_shift != 20)
-        snprintf(row[COL_MEM], HEAP_CELL, "%llu", bytes >> ks->ks_shift);
+        snprintf(row->row_mem, HEAP_CELL, "%llu", bytes >> ks->ks_shift);
     else if (tenths >= 10000)
-        snprintf(row[COL_MEM], HEAP_CELL, "%u", tenths / 10);
+        snprintf(row->row_mem, HEAP_CELL, "%u", tenths / 10);
     else
-        snprintf(row[COL_MEM], HEAP_CELL, "%u.%u", tenths / 10, tenths % 10);
+        snprintf(row->row_mem, HEAP_CELL, "%u.%u", tenths / 10, tenths % 10);
 }
 
-static void put_states(row_t row, const struct heap_sum *s)
-{
-    char full[HEAP_CELL], partial[HEAP_CELL], free[HEAP_CELL];
-
-    snprintf(row[COL_STATES], HEAP_CELL, "%s/%s/%s",
-             heap_count(s->sum_full, 4, full),
-             heap_count(s->sum_partial, 4, partial),
-             heap_count(s->sum_free, 4, free));
-}
-
-static void put_sum(const struct kmastat *ks, row_t row,
+static void put_sum(const struct kmastat *ks, struct kmastat_row *row,
                     const struct heap_sum *s)
 {
-    memset(row, 0, sizeof(row_t));
-    put_count(ks, row, COL_INUSE, s->sum_inuse);
+    char full[COUNT_SIZE], partial[COUNT_SIZE], free[COUNT_SIZE];
+
+    row->row_sum = *s;
     put_mem(ks, row, s->sum_mem);
-    put_count(ks, row, COL_ALLOC, s->sum_allocs);
-    put_count(ks, row, COL_FREE, s->sum_frees);
-    put_count(ks, row, COL_FAIL, s->sum_fails);
-    if (s->sum_caches == 0) /* whole pages: no slabs, no known waste */
+    if (s->sum_caches == 0) { /* whole pages: no slabs, no known waste */
+        row->row_sum.sum_trapped = row->row_sum.sum_total = SIZE_MAX;
+        row->row_sum.sum_slabs = SIZE_MAX;
         return;
-    put_count(ks, row, COL_TRAPPED, s->sum_trapped);
-    put_count(ks, row, COL_TOTAL, s->sum_total);
-    put_count(ks, row, COL_SLABS, s->sum_slabs);
-    put_states(row, s);
-    heap_percent(heap_waste(s->sum_used, s->sum_mem), row[COL_WASTE]);
+    }
+    snprintf(row->row_states, HEAP_CELL, "%s/%s/%s",
+             count_text(s->sum_full, 4, full),
+             count_text(s->sum_partial, 4, partial),
+             count_text(s->sum_free, 4, free));
+    heap_percent(heap_waste(s->sum_used, s->sum_mem), row->row_waste);
 }
 
-static void put_flags(row_t row, const struct kmem_cache_stat *st)
+static void put_flags(struct kmastat_row *row, const struct kmem_cache_stat *st)
 {
     unsigned flags = st->stat_flags;
-    char *p = row[COL_FLAGS];
+    char *p = row->row_letters;
 
     if (flags & KMEM_STAT_LARGE)
         *p++ = 'L';
@@ -157,91 +212,48 @@ static void put_flags(row_t row, const struct kmem_cache_stat *st)
         *p++ = 'D';
     if (flags & KMEM_STAT_SUPPLY)
         *p++ = 'S';
-    if (p == row[COL_FLAGS])
-        *p++ = '-';
     *p = '\0';
-    if (st->stat_modes) {
-        *p++ = '/';
-        kmem_debug_text(st->stat_modes, p);
-    }
+    if (st->stat_modes)
+        kmem_debug_text(st->stat_modes, row->row_modes);
+    snprintf(row->row_flags, HEAP_CELL, "%s%s%s",
+             flags ? row->row_letters : "-", st->stat_modes ? "/" : "",
+             row->row_modes);
 }
 
-static void print_cells(const struct kmastat *ks, row_t row, int from)
+static void put_cache(const struct kmastat *ks, struct kmastat_row *row,
+                      const struct kmem_cache_stat *st)
 {
-    int end = COLUMNS;
-
-    while (end > from && row[end - 1][0] == '\0')
-        end--;
-    for (int col = from; col < end; col++)
-        if (column_width(ks, col))
-            ks->ks_print(ks->ks_to, " %*s", (int)column_width(ks, col),
-                         row[col]);
-    ks->ks_print(ks->ks_to, "\n");
-}
-
-/* A name that is one character too long takes the gap before a short SIZE. */
-static void print_first(const struct kmastat *ks, const char *name, row_t row)
-{
-    unsigned width = column_width(ks, COL_SIZE);
-
-    if (strlen(name) == ks->ks_name + 1 && strlen(row[COL_SIZE]) < width) {
-        ks->ks_print(ks->ks_to, "%s%*s", name, (int)width, row[COL_SIZE]);
-        print_cells(ks, row, COL_SIZE + 1);
-    } else {
-        if (strlen(name) > ks->ks_name)
-            ks->ks_print(ks->ks_to, "%s\n%*s", name, (int)ks->ks_name, "");
-        else
-            ks->ks_print(ks->ks_to, "%-*s", (int)ks->ks_name, name);
-        print_cells(ks, row, COL_SIZE);
-    }
-}
-
-static void print_cache(const struct kmastat *ks,
-                        const struct kmem_cache_stat *st)
-{
-    char name[KMEM_NAME_MAX + 2];
     struct heap_sum sum = {0};
-    row_t row;
 
     heap_add(&sum, st);
+    *row = (struct kmastat_row){.row_stat = *st, .row_bad = heap_bad_row(st)};
+    snprintf(row->row_name, sizeof(row->row_name), "%s%s",
+             row->row_bad ? "!" : "", st->stat_name);
     put_sum(ks, row, &sum);
-    put_count(ks, row, COL_SIZE, st->stat_size);
-    put_count(ks, row, COL_CHUNK, st->stat_chunk);
     put_flags(row, st);
-    snprintf(name, sizeof(name), "%s%s", heap_bad_row(st) ? "!" : "",
-             st->stat_name);
-    print_first(ks, name, row);
 }
 
-/* A sum's label takes the room of SIZE and CHUNK too. */
-static void print_sum(const struct kmastat *ks, const char *label,
+static void print_cache(struct kmastat *ks, const struct kmem_cache_stat *st)
+{
+    struct kmastat_row row;
+
+    put_cache(ks, &row, st);
+    print_with(ks, ks->ks_caches, &row);
+}
+
+static void print_sum(struct kmastat *ks, const char *label,
                       const struct heap_sum *sum)
 {
-    row_t row;
+    struct kmastat_row row = {.row_stat = {.stat_size = 0}};
 
-    put_sum(ks, row, sum);
-    ks->ks_print(ks->ks_to, "%-*s", (int)width_before(ks, COL_INUSE), label);
-    print_cells(ks, row, COL_INUSE);
-}
-
-static void print_head(const struct kmastat *ks)
-{
-    ks->ks_print(ks->ks_to, "%-*s", (int)ks->ks_name, "CACHE");
-    for (int col = 0; col < COLUMNS; col++) {
-        int width = (int)column_width(ks, col);
-
-        if (width && col == COL_MEM)
-            ks->ks_print(ks->ks_to, " %*s/%c", width - 2, columns[col].head,
-                         unit_letter(ks));
-        else if (width)
-            ks->ks_print(ks->ks_to, " %*s", width, columns[col].head);
-    }
-    ks->ks_print(ks->ks_to, "\n");
+    strlcpy(row.row_name, label, sizeof(row.row_name));
+    put_sum(ks, &row, sum);
+    print_with(ks, ks->ks_sums, &row);
 }
 
 /* ---- totals ------------------------------------------------------------- */
 
-static void print_kinds(const struct kmastat *ks, const struct heap_totals *t)
+static void print_kinds(struct kmastat *ks, const struct heap_totals *t)
 {
     static const char *const labels[HEAP_KINDS] = {
         [KMEM_KIND_NAMED] = "named caches",
@@ -261,14 +273,14 @@ static void print_kinds(const struct kmastat *ks, const struct heap_totals *t)
 }
 
 /* Prints a row that has only MEM, and a remark. */
-static void print_mem(const struct kmastat *ks, const char *label,
-                      uint64_t bytes, const char *remark)
+static void print_mem(struct kmastat *ks, const char *label, uint64_t bytes,
+                      const char *remark)
 {
-    row_t row;
+    struct kmastat_row row = {.row_remark = remark};
 
-    put_mem(ks, row, bytes);
-    ks->ks_print(ks->ks_to, "%-*s %*s  %s\n", (int)width_before(ks, COL_MEM),
-                 label, (int)column_width(ks, COL_MEM), row[COL_MEM], remark);
+    strlcpy(row.row_name, label, sizeof(row.row_name));
+    put_mem(ks, &row, bytes);
+    print_with(ks, ks->ks_supplier, &row);
 }
 
 /* Bytes that caches have, less those that segkmem says it gave. */
@@ -278,34 +290,35 @@ static long long supplier_off(const struct heap_totals *t)
                        t->total_supplier);
 }
 
-static void print_supplier(const struct kmastat *ks,
-                           const struct heap_totals *t)
+static void print_supplier(struct kmastat *ks, const struct heap_totals *t)
 {
     long long off = supplier_off(t);
     char remark[40];
 
     if (t->total_own)
-        print_mem(ks, "own suppliers (flag S)", t->total_own, "not segkmem's");
+        print_mem(ks, "own suppliers (flag S)", t->total_own, " not segkmem's");
     if (t->total_unmapped)
-        print_mem(ks, "unmapped (mode S)", t->total_unmapped, "of no cache");
-    snprintf(remark, sizeof(remark), "! off by %+lld", off);
+        print_mem(ks, "unmapped (mode S)", t->total_unmapped, " of no cache");
+    snprintf(remark, sizeof(remark), " ! off by %+lld", off);
     print_mem(ks, "SUPPLIER (segkmem)", t->total_supplier,
-              off ? remark : "= supplier");
+              off ? remark : " = supplier");
 }
 
 static void print_legend(const struct kmastat *ks, size_t hidden)
 {
-    ks->ks_print(ks->ks_to,
-                 "full: every object allocated (the paper's \"empty\"); "
-                 "free: none (\"complete\")\n");
+    print_t *print = ks->ks_table.table_print;
+    void *to = ks->ks_table.table_to;
+
+    print(to, "full: every object allocated (the paper's \"empty\"); "
+              "free: none (\"complete\")\n");
     if (ks->ks_wide)
-        ks->ks_print(
-            ks->ks_to,
+        print(
+            to,
             "flags: L large layout, C constructor, D destructor, "
             "S supplier of its own;\nafter the /: debugging modes (`debug`)\n");
     if (hidden)
-        ks->ks_print(ks->ks_to, "%zu more cache%s without memory: kmastat -z\n",
-                     hidden, plural(hidden));
+        print(to, "%zu more cache%s without memory: kmastat -z\n", hidden,
+              plural(hidden));
 }
 
 /* ---- JSON --------------------------------------------------------------- */
@@ -318,57 +331,12 @@ static const char *const kind_names[HEAP_KINDS] = {
 
 void heap_json_cache(const struct kmem_cache_stat *st)
 {
-    const struct {
-        const char *key;
-        uint64_t value;
-    } members[] = {
-        {"size", st->stat_size},
-        {"align", st->stat_align},
-        {"chunk", st->stat_chunk},
-        {"slab_pages", st->stat_slab_pages},
-        {"slab_objects", st->stat_slab_objects},
-        {"slab_left", st->stat_slab_left},
-        {"colour_max", st->stat_colour_max},
-        {"colour_next", st->stat_colour_next},
-        {"inuse", st->stat_inuse},
-        {"trapped", st->stat_trapped},
-        {"total", st->stat_total},
-        {"slabs", st->stat_slabs},
-        {"full", st->stat_full_slabs},
-        {"partial", st->stat_partial_slabs},
-        {"free", st->stat_free_slabs},
-        {"mem", st->stat_mem},
-        {"slab_mem", st->stat_slab_bytes},
-        {"hash_mem", st->stat_hash_bytes},
-        {"max_slabs", st->stat_max_slabs},
-        {"allocs", st->stat_allocs},
-        {"frees", st->stat_frees},
-        {"fails", st->stat_fails},
-        {"slab_creates", st->stat_slab_creates},
-        {"slab_destroys", st->stat_slab_destroys},
-        {"ctors", st->stat_ctors},
-        {"dtors", st->stat_dtors},
-        {"hash_entries", st->stat_hash_size},
-        {"hash_rescales", st->stat_hash_rescales},
-        {"hash_depth", st->stat_hash_depth},
-        {"ws_min", st->stat_ws_min},
-        {"ws_limit", st->stat_ws_limit},
-        {"reaps", st->stat_reaps},
-        {"reaped_slabs", st->stat_reaped_slabs},
-    };
-    char modes[8];
-    row_t row;
+    struct kmastat ks = {.ks_table = {NULL, print_console, NULL, true}};
+    struct kmastat_row row;
 
-    put_flags(row, st);
-    *(strchr(row[COL_FLAGS], '/') ?: row[COL_FLAGS] + HEAP_CELL - 1) = '\0';
-    heap_json_name(st);
-    kprintf(",\"kind\":\"%s\",\"flags\":\"%s\",\"modes\":\"%s\",\"bad\":%s",
-            kind_names[st->stat_kind], st->stat_flags ? row[COL_FLAGS] : "",
-            st->stat_modes ? kmem_debug_text(st->stat_modes, modes) : "",
-            heap_bad_row(st) ? "true" : "false");
-    for (size_t i = 0; i < ARRAY_SIZE(members); i++)
-        kprintf(",\"%s\":%llu", members[i].key, members[i].value);
-    kprintf("}\n");
+    put_cache(&ks, &row, st);
+    row.row_kind = kind_names[st->stat_kind];
+    print_with(&ks, json_columns, &row);
 }
 
 static void json_sum(const char *key, const struct heap_sum *s)
@@ -469,12 +437,12 @@ static bool of_interest(const struct kmastat *ks,
 /* ^C ends the command, but no program's read of /proc. */
 static bool interrupted(const struct kmastat *ks)
 {
-    return ks->ks_print == heap_print && shell_interrupted();
+    return ks->ks_table.table_print == print_console && shell_interrupted();
 }
 
 /* Returns how many it listed. *hidden counts those that of_interest
  * leaves out. */
-static size_t print_rows(const struct kmastat *ks, size_t *hidden)
+static size_t print_rows(struct kmastat *ks, size_t *hidden)
 {
     struct heap_order at = {0};
     struct kmem_cache_stat st;
@@ -485,7 +453,7 @@ static size_t print_rows(const struct kmastat *ks, size_t *hidden)
         if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         rows++;
-        if (ks->ks_json)
+        if (ks->ks_table.table_json)
             heap_json_cache(&st);
         else if (ks->ks_zero || of_interest(ks, &st))
             print_cache(ks, &st);
@@ -501,13 +469,17 @@ static void print_table(struct kmastat *ks, const struct heap_sum *selected)
     size_t hidden, rows;
 
     choose_unit(ks);
-    print_head(ks);
+    choose_columns(ks);
+    ks->ks_table.table_columns = ks->ks_caches;
+    table_begin(&ks->ks_table);
     rows = print_rows(ks, &hidden);
     if (interrupted(ks))
         return;
     if (rows != selected->sum_caches)
-        ks->ks_print(ks->ks_to, "! caches changed meanwhile: %zu rows of %zu\n",
-                     rows, selected->sum_caches);
+        ks->ks_table.table_print(ks->ks_table.table_to,
+                                 "! caches changed meanwhile: %zu rows of "
+                                 "%zu\n",
+                                 rows, selected->sum_caches);
     if (ks->ks_pattern) {
         print_sum(ks, "TOTAL of these", selected);
     } else {
@@ -520,10 +492,9 @@ static void print_table(struct kmastat *ks, const struct heap_sum *selected)
 
 /* /proc/kmastat: the wide table's rows, of all caches as they were created;
  * /proc/caches: what the command prints. */
-static void write_proc(proc_print_t *print, void *to, bool wide)
+static void write_proc(print_t *print, void *to, bool wide)
 {
-    struct kmastat ks = {.ks_print = print,
-                         .ks_to = to,
+    struct kmastat ks = {.ks_table = {NULL, print, to, false},
                          .ks_wide = wide,
                          .ks_key = heap_key_mem};
     struct heap_sum all = {0};
@@ -534,7 +505,9 @@ static void write_proc(proc_print_t *print, void *to, bool wide)
         print_table(&ks, &all);
         return;
     }
-    print_head(&ks);
+    choose_columns(&ks);
+    ks.ks_table.table_columns = ks.ks_caches;
+    table_begin(&ks.ks_table);
     for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
         print_cache(&ks, &st);
 }
@@ -549,14 +522,14 @@ HOOK(HOOK_UP, serve);
 
 static int cmd_kmastat(char **argv)
 {
-    struct kmastat ks = {.ks_print = heap_print,
-                         .ks_key = key_of(shell_value('s')),
-                         .ks_pattern = argv[1],
-                         .ks_unit = shell_option('k') || shell_option('m'),
-                         .ks_shift = shell_option('m') ? 20 : 10,
-                         .ks_zero = shell_option('z'),
-                         .ks_wide = shell_option('w'),
-                         .ks_json = shell_option('j')};
+    struct kmastat ks = {
+        .ks_table = {NULL, print_console, NULL, shell_option('j')},
+        .ks_key = key_of(shell_value('s')),
+        .ks_pattern = argv[1],
+        .ks_unit = shell_option('k') || shell_option('m'),
+        .ks_shift = shell_option('m') ? 20 : 10,
+        .ks_zero = shell_option('z'),
+        .ks_wide = shell_option('w')};
     struct heap_sum selected = {0};
     struct heap_totals t;
     size_t hidden;
@@ -565,7 +538,7 @@ static int cmd_kmastat(char **argv)
     if (selected.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);
-    if (ks.ks_json) {
+    if (ks.ks_table.table_json) {
         print_rows(&ks, &hidden);
         heap_totals(&t);
         json_totals(&t);

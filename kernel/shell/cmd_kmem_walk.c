@@ -19,7 +19,7 @@ struct walk {
     void (*walk_slab)(struct walk *w);  /* called for each slab */
     void (*walk_cache)(struct walk *w); /* or else once for each cache */
     bool walk_used;                     /* of objects: those in use */
-    bool walk_json;
+    struct table walk_table;
     uint32_t walk_most; /* rows */
     uint32_t walk_rows; /* so far */
     struct kmem_cache *walk_cp;
@@ -34,7 +34,7 @@ static const struct kmem_bufctl *bufctl[HEAP_MAP_BITS];
 
 /* ---- rows --------------------------------------------------------------- */
 
-/* The contents of a row, to which row_words words at row_addr are added. */
+/* What a walk finds: row_words words at row_addr belong to it. */
 struct row {
     uintptr_t row_addr;
     uintptr_t row_slab;
@@ -44,46 +44,64 @@ struct row {
     bool row_bad;
 };
 
-/* Of an object in use, if it is known. */
-static void json_allocation(uintptr_t addr)
-{
-    struct kmem_buf_stat buf = {.stat_audited = false};
-    char caller[DEBUGCMD_CALLER];
+/* A row as it is printed. */
+struct walk_row {
+    struct row walk_row;
+    char walk_shown[HEAP_CELL]; /* the address with its mark */
+    const char *walk_cache;
+    uint64_t walk_age; /* in microseconds; all ones: not known, as the next */
+    uint32_t walk_task;
+    const char *walk_caller;
+};
 
-    kmem_buf_stat((const void *)addr, &buf);
-    if (!buf.stat_audited)
-        return;
-    kprintf(",\"age_us\":%llu,\"task\":%u,\"caller\":",
-            debugcmd_ago(&buf.stat_alloc), (unsigned)buf.stat_alloc.trans_task);
-    shell_json_string(debugcmd_caller(&buf.stat_alloc, caller));
-}
-
-static void json_row(const struct walk *w, const struct row *r)
+static void print_row_words(const struct table *t, const void *row)
 {
+    const struct row *r = &((const struct walk_row *)row)->walk_row;
+    const char *before = t->table_json ? "" : " ";
     uintptr_t word;
 
-    kprintf("{\"addr\":%lu,\"cache\":", (unsigned long)r->row_addr);
-    shell_json_string(w->walk_st.stat_name);
-    kprintf(",\"slab\":%lu,\"index\":%zu,\"state\":\"%s\",\"bad\":%s,"
-            "\"words\":[",
-            (unsigned long)r->row_slab, r->row_index, r->row_state,
-            r->row_bad ? "true" : "false");
-    for (unsigned i = 0; i < r->row_words; i++)
-        if (heap_word(r->row_addr + i * sizeof(word), &word))
-            kprintf("%s%lu", i ? "," : "", (unsigned long)word);
-    kprintf("]");
-    if (w->walk_used)
-        json_allocation(r->row_addr);
-    kprintf("}\n");
+    t->table_print(t->table_to, t->table_json ? "[" : "");
+    for (unsigned i = 0; i < r->row_words; i++) {
+        bool readable = heap_word(r->row_addr + i * sizeof(word), &word);
+
+        if (!readable && !t->table_json)
+            t->table_print(t->table_to, "%sunmapped", before);
+        else if (readable)
+            t->table_print(t->table_to, t->table_json ? "%s%lu" : "%s%08lx",
+                           before, (unsigned long)word);
+        before = t->table_json ? "," : " ";
+    }
+    t->table_print(t->table_to, t->table_json ? "]" : "");
 }
 
-static void print_walk_row(const struct walk *w, const struct row *r)
+#define WALK(member, ...) COLUMN(struct walk_row, walk_##member, __VA_ARGS__)
+
+static const struct column walk_columns[] = {
+    WALK(row.row_addr, NUMBER, 0, NULL, "addr"),
+    WALK(shown, CHARS, -11, " ADDR", NULL),
+    WALK(cache, STRING, -16, "CACHE", "cache"),
+    WALK(row.row_slab, ADDRESS, -10, "SLAB", "slab"),
+    WALK(row.row_index, NUMBER, 4, "IDX", "index"),
+    WALK(row.row_state, STRING, -7, "STATE", "state"),
+    WALK(row.row_bad, FLAG, 0, NULL, "bad"),
+    COLUMN_BY(print_row_words, -26, "FIRST-WORDS", "words"),
+    WALK(age, OPTIONAL, 0, NULL, "age_us"),
+    WALK(task, OPTIONAL, 0, NULL, "task"),
+    WALK(caller, STRING, 0, NULL, "caller"),
+    {0},
+};
+
+/* Of an object in use, if it is known. */
+static void put_allocation(struct walk_row *row, char caller[DEBUGCMD_CALLER])
 {
-    kprintf("%c0x%08lx %-16s 0x%08lx %4zu %-7s", r->row_bad ? '!' : ' ',
-            (unsigned long)r->row_addr, w->walk_st.stat_name,
-            (unsigned long)r->row_slab, r->row_index, r->row_state);
-    heap_print_words(r->row_addr, r->row_words);
-    kprintf("\n");
+    struct kmem_buf_stat buf = {.stat_audited = false};
+
+    kmem_buf_stat((const void *)row->walk_row.row_addr, &buf);
+    if (!buf.stat_audited)
+        return;
+    row->walk_age = debugcmd_ago(&buf.stat_alloc);
+    row->walk_task = buf.stat_alloc.trans_task;
+    row->walk_caller = debugcmd_caller(&buf.stat_alloc, caller);
 }
 
 static bool done(const struct walk *w)
@@ -93,13 +111,20 @@ static bool done(const struct walk *w)
 
 static void put_row(struct walk *w, const struct row *r)
 {
+    struct walk_row row = {.walk_row = *r,
+                           .walk_cache = w->walk_st.stat_name,
+                           .walk_age = UINT64_MAX,
+                           .walk_task = UINT32_MAX};
+    char caller[DEBUGCMD_CALLER];
+
     if (done(w))
         return;
     w->walk_rows++;
-    if (w->walk_json)
-        json_row(w, r);
-    else
-        print_walk_row(w, r);
+    snprintf(row.walk_shown, sizeof(row.walk_shown), "%c0x%08lx",
+             r->row_bad ? '!' : ' ', (unsigned long)r->row_addr);
+    if (w->walk_used && w->walk_table.table_json)
+        put_allocation(&row, caller);
+    table_row(&w->walk_table, &row);
 }
 
 /* ---- objects, slabs, bufctls, hash entries ------------------------------ */
@@ -215,7 +240,7 @@ static void walk_cache(struct walk *w)
             w->walk_slab(w);
         }
     }
-    if (!w->walk_json)
+    if (!w->walk_table.table_json)
         heap_note_broken(w->walk_cp);
 }
 
@@ -241,19 +266,17 @@ static void set_what(struct walk *w, const char *what)
 
 static int cmd_walk(char **argv)
 {
-    struct walk w = {.walk_most = UINT32_MAX, .walk_json = shell_option('j')};
+    struct walk w = {.walk_most = UINT32_MAX};
     struct heap_order at = {0};
 
     if (!heap_number('n', &w.walk_most) ||
         !heap_cache_argument(argv[2], &at.order_only))
         return 1;
     set_what(&w, argv[1]);
-    if (!w.walk_json)
-        kprintf(" %-10s %-16s %-10s %4s %-7s %s\n", "ADDR", "CACHE", "SLAB",
-                "IDX", "STATE", "FIRST-WORDS");
+    w.walk_table = shell_table(walk_columns);
     while (!done(&w) && (w.walk_cp = heap_next(&at, heap_key_mem, &w.walk_st)))
         walk_cache(&w);
-    if (!w.walk_json)
+    if (!w.walk_table.table_json)
         kprintf("%u row%s%s\n", (unsigned)w.walk_rows, plural(w.walk_rows),
                 w.walk_rows == w.walk_most ? ", as many as asked for" : "");
     return 0;

@@ -18,18 +18,6 @@
 
 /* ---- rows --------------------------------------------------------------- */
 
-static void print_log_head(void)
-{
-    kprintf("%6s %*s %-5s %3s %4s %-*s %-8s %-8s %s\n", "SEQ", AGO_WIDTH,
-            "T-AGE", "OP", "CPU", "TASK", NAME_WIDTH, "CACHE", "SLAB", "BUF",
-            "CALLER");
-}
-
-static const char *op_name(enum kmem_op op)
-{
-    return op == KMEM_OP_ALLOC ? "alloc" : "free";
-}
-
 /* Seconds ago, with as many decimals as have room. */
 static const char *ago_cell(const struct kmem_transaction *t,
                             char text[HEAP_CELL])
@@ -39,52 +27,70 @@ static const char *ago_cell(const struct kmem_transaction *t,
     return text;
 }
 
+/* A row of `log`. */
+struct log_row {
+    struct kmem_log_entry row_entry;
+    const char *row_op, *row_cache;
+    char row_ago[HEAP_CELL];
+    char row_caller[DEBUGCMD_CALLER];
+};
+
+static void json_log_stack(const struct table *t UNUSED, const void *row)
+{
+    debugcmd_json_stack(&((const struct log_row *)row)->row_entry.log_trans);
+}
+
+#define LOG(member, ...) COLUMN(struct log_row, row_##member, __VA_ARGS__)
+
+static const struct column log_columns[] = {
+    LOG(entry.log_seq, NUMBER, 6, "SEQ", "seq"),
+    LOG(entry.log_prev, NUMBER, 0, NULL, "prev"),
+    LOG(ago, CHARS, AGO_WIDTH, "T-AGE", NULL),
+    LOG(entry.log_trans.trans_us, NUMBER, 0, NULL, "us"),
+    LOG(op, STRING, -5, "OP", "op"),
+    LOG(entry.log_cpu, NUMBER, 3, "CPU", "cpu"),
+    LOG(entry.log_trans.trans_task, NUMBER, 4, "TASK", "task"),
+    LOG(cache, STRING, -NAME_WIDTH, "CACHE", "cache"),
+    LOG(entry.log_slab, WORD, -8, "SLAB", "slab"),
+    LOG(entry.log_buf, WORD, -8, "BUF", "buf"),
+    LOG(entry.log_size, NUMBER, 0, NULL, "size"),
+    LOG(caller, CHARS, -CALLER_WIDTH, "CALLER", NULL),
+    COLUMN_BY(json_log_stack, 0, NULL, "stack"),
+    {0},
+};
+
 /* The caller that a row has room for, in full or without the offset, after a
  * name that may have been too long. */
-static void print_caller(const struct kmem_transaction *t, size_t name_length)
+static void put_caller(struct log_row *row)
 {
-    size_t over = name_length - MIN(name_length, (size_t)NAME_WIDTH);
+    size_t length = strlen(row->row_cache);
+    size_t over = length - MIN(length, (size_t)NAME_WIDTH);
     size_t room = CALLER_WIDTH - MIN(over, (size_t)CALLER_WIDTH);
     char text[DEBUGCMD_CALLER] = "";
-    const char *caller = debugcmd_caller(t, text);
+    const char *caller = debugcmd_caller(&row->row_entry.log_trans, text);
     char *plus = strchr(text, '+');
 
     if (caller == text && strlen(text) > room && plus != NULL)
         *plus = '\0';
-    kprintf(" %.*s\n", (int)room, caller);
+    strlcpy(row->row_caller, caller, MIN(room + 1, sizeof(row->row_caller)));
 }
 
-static void print_entry(const struct kmem_log_entry *e, bool stack)
+/* With `stack`, all callers are below the row. */
+static void print_entry(const struct table *t, const struct kmem_log_entry *e,
+                        bool stack)
 {
-    const char *name = kmem_log_name(e);
-    char ago[HEAP_CELL];
+    struct log_row row = {
+        .row_entry = *e,
+        .row_op = e->log_op == KMEM_OP_ALLOC ? "alloc" : "free",
+        .row_cache = kmem_log_name(e),
+    };
 
-    kprintf("%6u %*s %-5s %3u %4u %-*s %08lx %08lx", (unsigned)e->log_seq,
-            AGO_WIDTH, ago_cell(&e->log_trans, ago), op_name(e->log_op),
-            (unsigned)e->log_cpu, (unsigned)e->log_trans.trans_task, NAME_WIDTH,
-            name, (unsigned long)(uintptr_t)e->log_slab,
-            (unsigned long)(uintptr_t)e->log_buf);
-    if (stack) {
-        kprintf("\n");
+    ago_cell(&e->log_trans, row.row_ago);
+    if (!stack)
+        put_caller(&row);
+    table_row(t, &row);
+    if (stack && !t->table_json)
         debugcmd_print_stack(&e->log_trans, 7);
-    } else {
-        print_caller(&e->log_trans, strlen(name));
-    }
-}
-
-static void json_entry(const struct kmem_log_entry *e)
-{
-    kprintf("{\"seq\":%u,\"prev\":%u,\"us\":%llu,\"op\":\"%s\",\"cpu\":%u,"
-            "\"task\":%u,\"cache\":",
-            (unsigned)e->log_seq, (unsigned)e->log_prev, e->log_trans.trans_us,
-            op_name(e->log_op), (unsigned)e->log_cpu,
-            (unsigned)e->log_trans.trans_task);
-    shell_json_string(kmem_log_name(e));
-    kprintf(",\"slab\":%lu,\"buf\":%lu,\"size\":%zu,\"stack\":",
-            (unsigned long)(uintptr_t)e->log_slab,
-            (unsigned long)(uintptr_t)e->log_buf, e->log_size);
-    debugcmd_json_stack(&e->log_trans);
-    kprintf("}\n");
 }
 
 /* ---- log ---------------------------------------------------------------- */
@@ -96,7 +102,7 @@ struct filter {
     uint32_t filter_task;
     bool filter_by_task;
     bool filter_stack;
-    bool filter_json;
+    struct table filter_table;
 };
 
 /* The bytes of the entry's object; 0 if the log does not say and its cache was
@@ -147,21 +153,10 @@ static void print_end(const struct kmem_log_entry *e)
                 (unsigned)e->log_prev);
 }
 
-static void show_entry(const struct filter *f, const struct kmem_log_entry *e,
-                       bool first)
-{
-    if (f->filter_json) {
-        json_entry(e);
-        return;
-    }
-    if (first)
-        print_log_head();
-    print_entry(e, f->filter_stack);
-}
-
-/* Prints the entries that match, newest first; returns how many. From the first
- * one of a buffer on, its chain leads to the others. */
-static uint32_t print_matching(const struct filter *f)
+/* Prints the entries that match, newest first, and before the first one the
+ * heads; returns how many. From the first one of a buffer on, its chain leads
+ * to the others. */
+static uint32_t print_matching(struct filter *f)
 {
     uint32_t last = kmem_log_last();
     uint32_t kept = kmem_log_kept();
@@ -176,21 +171,23 @@ static uint32_t print_matching(const struct filter *f)
         found = kmem_log_get(seq, &e) &&
                 (f->filter_addr == 0 || concerns(&e, f->filter_addr));
         if (found && entry_matches(f, &e)) {
-            show_entry(f, &e, shown++ == 0);
+            if (shown++ == 0)
+                f->filter_table = shell_table(log_columns);
+            print_entry(&f->filter_table, &e, f->filter_stack);
             oldest = e;
         }
         seq = found && f->filter_addr != 0 ? e.log_prev : seq - 1;
     }
-    if (f->filter_addr != 0 && shown != 0 && !f->filter_json)
+    if (f->filter_addr != 0 && shown != 0 && !shell_option('j'))
         print_end(&oldest);
     return shown;
 }
 
-static int show_log(const struct filter *f)
+static int show_log(struct filter *f)
 {
     uint32_t shown = print_matching(f);
 
-    if (f->filter_json)
+    if (shell_option('j'))
         return 0;
     if (f->filter_addr != 0 && shown == 0)
         return shell_error("the log has no transaction of 0x%08lx; caches in "
@@ -212,7 +209,6 @@ static bool read_filter(struct filter *f)
 
     f->filter_cache = shell_value('c');
     f->filter_stack = shell_option('S');
-    f->filter_json = shell_option('j');
     f->filter_by_task = task != NULL;
     if (task && !parse_u32(task, &f->filter_task)) {
         shell_error("'%.32s' is no task; `ps` lists them", task);

@@ -31,21 +31,32 @@ static struct untyped untyped_of(const struct other_stat *st)
     return un;
 }
 
-static void print_rows(proc_print_t *print, void *to, const char *pattern)
+#define CACHE(member, ...) COLUMN(struct kmem_cache_stat, member, __VA_ARGS__)
+
+static const struct column other_columns[] = {
+    CACHE(stat_name, CHARS, -24, "CACHE", "cache"),
+    CACHE(stat_size, NUMBER, 5, "SIZE", "size"),
+    CACHE(stat_inuse, NUMBER, 7, "INUSE", "inuse"),
+    CACHE(stat_mem, NUMBER, 9, "BYTES", NULL),
+    CACHE(stat_allocs, NUMBER, 9, "ALLOC", "allocs"),
+    CACHE(stat_frees, NUMBER, 9, "FREE", "frees"),
+    CACHE(stat_fails, NUMBER, 4, "FAIL", "fails"),
+    {0},
+};
+
+static void print_rows(const struct table *t, const char *pattern)
 {
     struct heap_order at = {0};
     struct kmem_cache_stat row;
 
+    table_begin(t);
     while (heap_next(&at, heap_key_mem, &row))
         if (heap_match(row.stat_name, pattern))
-            print(to, "%-24s %5zu %7zu %9zu %9llu %9llu %4llu\n", row.stat_name,
-                  row.stat_size, row.stat_inuse, row.stat_mem, row.stat_allocs,
-                  row.stat_frees, row.stat_fails);
+            table_row(t, &row);
 }
 
 /* The parts of what the allocator holds. */
-static void print_parts(proc_print_t *print, void *to,
-                        const struct other_stat *st)
+static void print_parts(print_t *print, void *to, const struct other_stat *st)
 {
     char waste[HEAP_CELL];
     struct untyped un = untyped_of(st);
@@ -68,42 +79,42 @@ static void print_parts(proc_print_t *print, void *to,
           other_served.op_name);
 }
 
-static void print_table(proc_print_t *print, void *to, const char *pattern)
+struct total {
+    const char *total_name;
+    struct other_stat total_stat;
+};
+
+#define TOTAL(member, key)                                                     \
+    COLUMN(struct total, total_stat.stat_##member, NUMBER, 0, NULL, key)
+
+static const struct column json_total[] = {
+    COLUMN(struct total, total_name, STRING, 0, NULL, "allocator"),
+    TOTAL(held, "held"),
+    TOTAL(requested, "requested"),
+    TOTAL(internal, "internal"),
+    TOTAL(external, "external"),
+    TOTAL(metadata, "metadata"),
+    TOTAL(peak, "peak"),
+    TOTAL(fixed, "fixed"),
+    TOTAL(allocs, "allocs"),
+    TOTAL(frees, "frees"),
+    TOTAL(fails, "fails"),
+    TOTAL(locks, "locks"),
+    {0},
+};
+
+static void print_stat(struct table t, const char *pattern)
 {
-    struct other_stat st;
+    struct total total = {.total_name = other_served.op_name};
 
-    other_served.op_stat(&st);
-    print(to, "%-24s %5s %7s %9s %9s %9s %4s\n", "CACHE", "SIZE", "INUSE",
-          "BYTES", "ALLOC", "FREE", "FAIL");
-    print_rows(print, to, pattern);
-    if (pattern == NULL)
-        print_parts(print, to, &st);
-}
-
-static void print_json(const char *pattern)
-{
-    struct kmem_cache_stat row;
-    struct kmem_cache *cp;
-    struct other_stat st;
-
-    heap_all (cp, &row) {
-        if (!heap_match(row.stat_name, pattern))
-            continue;
-        heap_json_name(&row);
-        kprintf(",\"size\":%zu,\"inuse\":%zu,\"allocs\":%llu,\"frees\":%llu,"
-                "\"fails\":%llu}\n",
-                row.stat_size, row.stat_inuse, row.stat_allocs, row.stat_frees,
-                row.stat_fails);
+    other_served.op_stat(&total.total_stat);
+    print_rows(&t, pattern);
+    if (t.table_json) {
+        t.table_columns = json_total;
+        table_row(&t, &total);
+    } else if (pattern == NULL) {
+        print_parts(t.table_print, t.table_to, &total.total_stat);
     }
-    other_served.op_stat(&st);
-    kprintf("{\"allocator\":\"%s\",\"held\":%zu,\"requested\":%zu,"
-            "\"internal\":%zu,\"external\":%zu,\"metadata\":%zu,\"peak\":%zu,"
-            "\"fixed\":%zu,"
-            "\"allocs\":%llu,\"frees\":%llu,\"fails\":%llu,\"locks\":%llu}\n",
-            other_served.op_name, st.stat_held, st.stat_requested,
-            st.stat_internal, st.stat_external, st.stat_metadata, st.stat_peak,
-            st.stat_fixed, st.stat_allocs, st.stat_frees, st.stat_fails,
-            st.stat_locks);
 }
 
 static int cmd_kmastat(char **argv)
@@ -117,10 +128,9 @@ static int cmd_kmastat(char **argv)
                 "kernel's is %s; without it: all that is counted",
                 *p, other_served.op_name);
     pager_to_end();
-    if (shell_option('j'))
-        print_json(argv[1]);
-    else
-        print_table(heap_print, NULL, argv[1]);
+    print_stat(
+        (struct table){other_columns, print_console, NULL, shell_option('j')},
+        argv[1]);
     return 0;
 }
 
@@ -154,9 +164,9 @@ static int cmd_reap(char **argv)
 SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
 
 /* /proc/caches and /proc/kmastat. */
-static void write_proc(proc_print_t *print, void *to, bool all UNUSED)
+static void write_proc(print_t *print, void *to, bool all UNUSED)
 {
-    print_table(print, to, NULL);
+    print_stat((struct table){other_columns, print, to, false}, NULL);
 }
 
 static void announce(const void *arg UNUSED)

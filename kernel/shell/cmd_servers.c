@@ -98,7 +98,7 @@ static void json_server(const struct grant_stat *st)
     const struct manifest_server *s = &st->stat_server;
 
     kprintf("{\"server\":");
-    shell_json_string(s->server_name);
+    print_json(print_console, NULL, s->server_name);
     kprintf(",\"pid\":%d,\"state\":\"%s\"", (int)st->stat_pid, grant_state(st));
     json_ranges("ports", s->server_port, s->server_ports);
     kprintf(",\"irqs\":[");
@@ -109,7 +109,7 @@ static void json_server(const struct grant_stat *st)
     kprintf(",\"dma\":%u,\"dma_used\":%zu,\"program\":%s,\"command\":",
             s->server_dma, space_dma_pages(st->stat_pid),
             st->stat_program ? "true" : "false");
-    shell_json_string(s->server_command);
+    print_json(print_console, NULL, s->server_command);
     kprintf("}\n");
 }
 
@@ -144,67 +144,54 @@ SHELL_WORDS(SERVER, offer_servers);
 /* ---- irqs --------------------------------------------------------------- */
 
 struct irq_line {
-    unsigned line_number;
+    uint32_t line_number;
     uint32_t line_count;
     bool line_masked;
-    uint32_t line_port;    /* 0: not bound */
-    char line_owner[CELL]; /* "": unused */
+    uint32_t line_port;     /* 0: not bound */
+    const char *line_owner; /* NULL: unused */
+};
+
+#define LINE(member, ...) COLUMN(struct irq_line, member, __VA_ARGS__)
+
+static const struct column irq_columns[] = {
+    LINE(line_number, NUMBER, 4, "LINE", "line"),
+    LINE(line_count, NUMBER, 10, "COUNT", "count"),
+    LINE(line_owner, STRING, -23, "OWNER", "owner"),
+    LINE(line_port, NONZERO, 6, "PORT", "port"),
+    LINE(line_masked, FLAG, -6, "MASKED", "masked"),
+    {0},
 };
 
 /* A line that is not bound is the kernel's if it has a handler. */
-static void read_irq(unsigned irq, struct irq_line *l)
+static void print_irq(const struct table *t, unsigned irq)
 {
     struct ipc_irq_stat st;
     uintptr_t handler = irq_handler((int)irq);
     const char *name = handler ? symbol_lookup(handler, NULL) : NULL;
-
-    ipc_irq_stat(irq, &st);
-    *l = (struct irq_line){.line_number = irq,
-                           .line_count = irq_count((int)irq),
-                           .line_masked = pic_masked((int)irq),
-                           .line_port = st.stat_port};
-    if (st.stat_port != 0)
-        snprintf(l->line_owner, CELL, "%s(%d)", st.stat_name,
-                 (int)st.stat_task);
-    else if (handler != 0)
-        snprintf(l->line_owner, CELL, "%s", name != NULL ? name : "kernel");
-    else if (irq_taken((int)irq))
-        snprintf(l->line_owner, CELL, "cascade");
-}
-
-static void print_line(const struct irq_line *l)
-{
-    char port[CELL] = "-";
-
-    if (l->line_port != 0)
-        snprintf(port, sizeof(port), "%u", (unsigned)l->line_port);
-    kprintf("%4u %10u %-23s %6s %s\n", l->line_number, (unsigned)l->line_count,
-            l->line_owner[0] != '\0' ? l->line_owner : "-", port,
-            l->line_masked ? "masked" : "-");
-}
-
-static void json_line(const struct irq_line *l)
-{
-    kprintf("{\"line\":%u,\"count\":%u,\"owner\":", l->line_number,
-            (unsigned)l->line_count);
-    shell_json_string(l->line_owner);
-    kprintf(",\"port\":%u,\"masked\":%s}\n", (unsigned)l->line_port,
-            l->line_masked ? "true" : "false");
-}
-
-static int cmd_irqs(char **argv)
-{
-    bool json = shell_option('j');
+    char owner[CELL] = "";
     struct irq_line l;
 
-    (void)argv;
-    if (!json)
-        kprintf("%4s %10s %-23s %6s %s\n", "LINE", "COUNT", "OWNER", "PORT",
-                "MASKED");
-    for (unsigned irq = 0; irq < PIC_LINES; irq++) {
-        read_irq(irq, &l);
-        json ? json_line(&l) : print_line(&l);
-    }
+    ipc_irq_stat(irq, &st);
+    l = (struct irq_line){.line_number = irq,
+                          .line_count = irq_count((int)irq),
+                          .line_masked = pic_masked((int)irq),
+                          .line_port = st.stat_port};
+    if (st.stat_port != 0)
+        snprintf(owner, CELL, "%s(%d)", st.stat_name, (int)st.stat_task);
+    else if (handler != 0)
+        strlcpy(owner, name != NULL ? name : "kernel", CELL);
+    else if (irq_taken((int)irq))
+        strlcpy(owner, "cascade", CELL);
+    l.line_owner = owner[0] != '\0' ? owner : NULL;
+    table_row(t, &l);
+}
+
+static int cmd_irqs(char **argv UNUSED)
+{
+    struct table t = shell_table(irq_columns);
+
+    for (unsigned irq = 0; irq < PIC_LINES; irq++)
+        print_irq(&t, irq);
     return 0;
 }
 

@@ -112,39 +112,11 @@ bool taskcmd_print_stack(pid_t pid)
 
 /* ---- ps ----------------------------------------------------------------- */
 
-static const char *waiting_for(const struct task_stat *st)
+static int cmd_ps(char **argv UNUSED)
 {
-    return st->stat_waits_for != NULL ? st->stat_waits_for : "-";
-}
+    struct table t = shell_table(proc_task_columns);
 
-static void json_task(const struct task_stat *st)
-{
-    kprintf("{\"pid\":%d,\"ppid\":%d,\"group\":%d,\"session\":%u,"
-            "\"state\":\"%s\",\"priority\":%u,\"user\":%s,\"cpu_ms\":%llu,"
-            "\"switches\":%llu,",
-            (int)st->stat_pid, (int)st->stat_parent, (int)st->stat_group,
-            (unsigned)session_of(st->stat_pid), proc_state(st->stat_state),
-            st->stat_priority, st->stat_user ? "true" : "false",
-            st->stat_ticks * TICK_MS, st->stat_switches);
-    if (cpu_count > 1)
-        kprintf("\"cpu\":%u,", st->stat_cpu);
-    kprintf("\"waits_for\":");
-    shell_json_string(waiting_for(st));
-    kprintf(",\"name\":");
-    shell_json_string(st->stat_name);
-    kprintf("}\n");
-}
-
-static int cmd_ps(char **argv)
-{
-    struct task_stat st = {.stat_pid = -1};
-
-    (void)argv;
-    if (!shell_option('j'))
-        proc_tasks(heap_print, NULL);
-    else
-        while (!shell_interrupted() && task_stats(st.stat_pid, &st, 1) == 1)
-            json_task(&st);
+    proc_tasks(&t);
     return 0;
 }
 
@@ -233,10 +205,14 @@ static int cmd_sessions(char **argv)
     uint32_t number;
     int error;
 
-    if (argv[1] == NULL)
-        proc_sessions(heap_print, NULL, shell_option('j'));
-    if (argv[1] == NULL || !shell_may_change() || !taskcmd_alive())
-        return argv[1] != NULL;
+    if (argv[1] == NULL) {
+        struct table t = shell_table(proc_session_columns);
+
+        proc_sessions(&t);
+        return 0;
+    }
+    if (!shell_may_change() || !taskcmd_alive())
+        return 1;
     error = parse_u32(argv[2], &number) ? session_end(number) : -ESRCH;
     if (error != -ESRCH)
         userfs_unmount_session(number);
@@ -252,8 +228,10 @@ SHELL_COMMAND(sessions, cmd_sessions, SHELL_REPORT);
 
 /* ---- files -------------------------------------------------------------- */
 
+/* A row of `files`. */
 struct row {
-    int row_handle;
+    int row_handle; /* -1: the current directory */
+    char row_shown[12];
     char row_flags[12];
     const char *row_type;
     const char *row_fs;  /* of its inode, or NULL */
@@ -261,6 +239,19 @@ struct row {
     uint32_t row_offset;
     uint32_t row_size;
     const void *row_pipe;
+    char row_what[64];
+};
+
+#define HANDLE(member, ...) COLUMN(struct row, member, __VA_ARGS__)
+
+static const struct column file_columns[] = {
+    HANDLE(row_shown, CHARS, 6, "HANDLE", NULL),
+    HANDLE(row_handle, INTEGER, 0, NULL, "handle"),
+    HANDLE(row_type, STRING, -6, "TYPE", "type"),
+    HANDLE(row_flags, CHARS, -8, "FLAGS", "flags"),
+    HANDLE(row_offset, NUMBER, 10, "OFFSET", "offset"),
+    HANDLE(row_what, CHARS, -4, "WHAT", "what"),
+    {0},
 };
 
 static void inode_row(const struct inode *inode, struct row *row)
@@ -350,19 +341,20 @@ static bool fetch_cwd(pid_t pid, struct row *row)
     return row->row_type != NULL;
 }
 
-static void print_pipe(const void *pipe)
+static void say_pipe(struct row *row)
 {
+    const char *before = (const char *)row->row_pipe - 1;
+    size_t size = sizeof(row->row_what);
     struct pipe_stat st;
-    const char *before = (const char *)pipe - 1;
 
-    if (pipe_stats(before, &st, 1) == 1 && st.stat_pipe == pipe)
-        kprintf("pipe %p, %u byte%s in it\n", pipe, st.stat_bytes,
-                plural(st.stat_bytes));
+    if (pipe_stats(before, &st, 1) == 1 && st.stat_pipe == row->row_pipe)
+        snprintf(row->row_what, size, "pipe %p, %u byte%s in it", row->row_pipe,
+                 st.stat_bytes, plural(st.stat_bytes));
     else
-        kprintf("pipe %p\n", pipe);
+        snprintf(row->row_what, size, "pipe %p", row->row_pipe);
 }
 
-static void print_what(const struct row *row)
+static void say_what(struct row *row)
 {
     static const char *const devices[] = {
         [DEVICE_CONSOLE] = "console",
@@ -370,28 +362,31 @@ static void print_what(const struct row *row)
         [DEVICE_ZERO] = "zero",
         [DEVICE_DEBUG] = "debug",
     };
+    size_t size = sizeof(row->row_what);
 
     if (row->row_pipe != NULL)
-        print_pipe(row->row_pipe);
+        say_pipe(row);
     else if (row->row_fs == NULL)
-        kprintf("%s %u\n", row->row_type, row->row_number);
+        snprintf(row->row_what, size, "%s %u", row->row_type, row->row_number);
     else if (strcmp(row->row_type, "device") == 0 &&
              row->row_number < ARRAY_SIZE(devices))
-        kprintf("%s\n", devices[row->row_number]);
+        strlcpy(row->row_what, devices[row->row_number], size);
     else
-        kprintf("%s %s %u, %u byte%s\n", row->row_fs, row->row_type,
-                row->row_number, row->row_size, plural(row->row_size));
+        snprintf(row->row_what, size, "%s %s %u, %u byte%s", row->row_fs,
+                 row->row_type, row->row_number, row->row_size,
+                 plural(row->row_size));
 }
 
-static void print_task_row(const struct row *row)
+static void print_file(const struct table *t, struct row *row)
 {
-    char number[12] = "cwd";
-
-    if (row->row_handle >= 0)
-        snprintf(number, sizeof(number), "%d", row->row_handle);
-    kprintf("%6s %-6s %-8s %10u ", number, row->row_type,
-            row->row_flags[0] != '\0' ? row->row_flags : "-", row->row_offset);
-    print_what(row);
+    if (row->row_handle < 0)
+        strlcpy(row->row_shown, "cwd", sizeof(row->row_shown));
+    else
+        snprintf(row->row_shown, sizeof(row->row_shown), "%d", row->row_handle);
+    if (row->row_flags[0] == '\0')
+        strlcpy(row->row_flags, "-", sizeof(row->row_flags));
+    say_what(row);
+    table_row(t, row);
 }
 
 static int cmd_files(char **argv)
@@ -399,6 +394,7 @@ static int cmd_files(char **argv)
     struct row rows[BATCH];
     struct task_stat st;
     uint32_t from = 0;
+    struct table t;
     int n;
 
     if (!taskcmd_stat(argv[1], &st))
@@ -406,13 +402,12 @@ static int cmd_files(char **argv)
     if (fetch_rows(st.stat_pid, 0, rows, BATCH) < 0)
         return shell_error("task %d has no handles; programs have",
                            (int)st.stat_pid);
-    kprintf("%6s %-6s %-8s %10s %s\n", "HANDLE", "TYPE", "FLAGS", "OFFSET",
-            "WHAT");
+    t = shell_table(file_columns);
     if (fetch_cwd(st.stat_pid, rows))
-        print_task_row(rows);
+        print_file(&t, rows);
     while ((n = fetch_rows(st.stat_pid, from, rows, BATCH)) > 0) {
         for (int i = 0; i < n && !shell_interrupted(); i++)
-            print_task_row(&rows[i]);
+            print_file(&t, &rows[i]);
         from = (uint32_t)rows[n - 1].row_handle + 1;
     }
     return 0;

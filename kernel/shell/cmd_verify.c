@@ -12,6 +12,7 @@
 #include "kernel/fs/userfs.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/pager.h"
@@ -25,29 +26,44 @@
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
-static unsigned verify_row(struct kmem_cache *cp, bool good)
-{
-    struct kmem_cache_stat st;
-    const char *where = "";
-    const char *broken = kmem_cache_verify(cp, &where);
+struct verify_row {
+    char row_name[KMEM_NAME_MAX + 1], row_shown[KMEM_NAME_MAX + 2];
+    size_t row_checked;
+    unsigned row_bad;
+    const char *row_where, *row_broken; /* NULL: every invariant holds */
+};
 
+#define VERIFY(member, ...) COLUMN(struct verify_row, row_##member, __VA_ARGS__)
+
+static const struct column verify_columns[] = {
+    VERIFY(name, CHARS, 0, NULL, "cache"),
+    VERIFY(shown, CHARS, -HEAP_NAME, "CACHE", NULL),
+    VERIFY(checked, NUMBER, 8, "CHECKED", "checked"),
+    VERIFY(bad, NUMBER, 3, "BAD", "bad"),
+    VERIFY(where, STRING, -16, "FIRST-BAD", "first_bad"),
+    VERIFY(broken, STRING, -4, "KIND", "kind"),
+    {0},
+};
+
+/* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
+static unsigned verify_row(const struct table *t, struct kmem_cache *cp,
+                           bool good)
+{
+    struct verify_row row = {.row_where = NULL};
+    struct kmem_cache_stat st;
+
+    row.row_broken = kmem_cache_verify(cp, &row.row_where);
     kmem_cache_stat(cp, &st);
-    if (shell_option('j')) {
-        heap_json_name(&st);
-        kprintf(",\"checked\":%zu,\"bad\":%u,\"kind\":", st.stat_total,
-                broken != NULL);
-        shell_json_string(broken ? broken : "");
-        kprintf(",\"first_bad\":");
-        shell_json_string(broken ? where : "");
-        kprintf("}\n");
-    } else if (broken || good) {
-        kprintf("%s", broken ? "!" : "");
-        heap_print_name(st.stat_name, HEAP_NAME - (broken != NULL));
-        kprintf(" %8zu %3u  %-16s %s\n", st.stat_total, broken != NULL,
-                broken ? where : "-", broken ? broken : "-");
-    }
-    return broken != NULL;
+    row.row_bad = row.row_broken != NULL;
+    row.row_checked = st.stat_total;
+    if (!row.row_bad)
+        row.row_where = NULL;
+    strlcpy(row.row_name, st.stat_name, sizeof(row.row_name));
+    snprintf(row.row_shown, sizeof(row.row_shown), "%s%s",
+             row.row_bad ? "!" : "", st.stat_name);
+    if (row.row_bad || good || t->table_json)
+        table_row(t, &row);
+    return row.row_bad;
 }
 
 /* ---- outside of caches -------------------------------------------------- */
@@ -163,7 +179,7 @@ static int verify_rest(unsigned bad_caches)
         kprintf("{\"bad\":%u", bad);
         for (size_t i = 0; i < CHECKS; i++) {
             kprintf(",\"%s\":", checks[i].check_name);
-            shell_json_string(wrong[i] ? wrong[i] : "");
+            print_json(print_console, NULL, wrong[i] ? wrong[i] : "");
         }
         kprintf("}\n");
     }
@@ -182,16 +198,15 @@ static int cmd_verify(char **argv)
 {
     struct kmem_cache *cp, *only;
     struct kmem_cache_stat st;
+    struct table t;
     unsigned bad = 0;
 
     if (!heap_cache_argument(argv[1], &only))
         return 1;
     pager_to_end();
-    if (!shell_option('j'))
-        kprintf("%-*s %8s %3s  %-16s %s\n", HEAP_NAME, "CACHE", "CHECKED",
-                "BAD", "FIRST-BAD", "KIND");
+    t = shell_table(verify_columns);
     heap_each (cp, only, &st)
-        bad += verify_row(cp, only || st.stat_mem != 0);
+        bad += verify_row(&t, cp, only || st.stat_mem != 0);
     if (shell_interrupted()) /* nothing is known of the rest */
         return (int)bad;
     if (!only)

@@ -71,20 +71,12 @@ const char *shell_value(char letter)
     return options->use_value[usage_index(letter)];
 }
 
-void shell_json_string(const char *s)
+struct table shell_table(const struct column *columns)
 {
-    console_putc('"');
-    for (; *s; s++) {
-        uint8_t c = (uint8_t)*s;
+    struct table t = {columns, print_console, NULL, shell_option('j')};
 
-        if (c < ' ' || c > '~')
-            kprintf("\\u%04x", c);
-        else if (c == '"' || c == '\\')
-            kprintf("\\%c", c);
-        else
-            console_putc((char)c);
-    }
-    console_putc('"');
+    table_begin(&t);
+    return t;
 }
 
 /* ---- commands ----------------------------------------------------------- */

@@ -17,7 +17,7 @@
 #pragma once
 
 #include "kernel/lib/line.h"
-#include "kernel/lib/types.h"
+#include "kernel/lib/table.h"
 
 #define SHELL_LINE_MAX LINE_MAX
 #define SHELL_ARGS_MAX 16 /* words in a command, its name included */
@@ -114,5 +114,6 @@ bool shell_interrupted(void);
 bool shell_option(char letter);
 const char *shell_value(char letter);
 
-/* Prints a text as a JSON string with its quotes. */
-void shell_json_string(const char *s);
+/* A table on the console, or JSON lines if the command was given -j. Prints its
+ * heads. */
+struct table shell_table(const struct column *columns);

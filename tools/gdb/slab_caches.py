@@ -39,8 +39,9 @@ class Kmastat(Command):
             raise Fail(f"no cache matches '{args.word()}'; `slab kmastat '*'` "
                        "lists them")
         # The columns are those of the kernel's own table.
-        columns = [(row["head"].string(), int(row["narrow"])) for row in
-                   target.elements("columns", "cmd_kmem_stat.c")]
+        columns = [(row["narrow"]["col_head"].string(),
+                    int(row["narrow"]["col_width"])) for row in
+                   target.elements("kmastat_columns", "cmd_kmem_stat.c")]
         columns = [(name, width) for name, width in columns if width]
         table = Table("CACHE:-16 " + " ".join(
             f"{'MEM/K' if name == 'MEM' else name}:{width}"

@@ -125,7 +125,7 @@ def test_the_slab_of_an_address_follows_the_freelist(shell, box):
 
 def test_page_runs_add_up(shell, box):
     runs = rows(shell.command("pages -r"),
-                r"^ *(?P<first>\d+) +(?P<frames>\d+) +\d+  0x\w+ "
+                r"^ *(?P<first>\d+) +(?P<frames>\d+) +\d+ 0x\w+ "
                 r"(?P<state>\w+) *(?P<owner>\S*)$")
     at = 0
     for run in runs:

@@ -282,32 +282,6 @@ KTEST(shell_kmem, contradicting_rows_are_marked)
 
 /* ---- numbers ------------------------------------------------------------ */
 
-static void check_count(uint64_t n, unsigned width, const char *want)
-{
-    char buf[HEAP_CELL];
-
-    heap_count(n, width, buf);
-    if (strcmp(buf, want) != 0)
-        KT_FAIL("%llu in %u: got %s, want %s", (unsigned long long)n, width,
-                buf, want);
-    KT_LE(strlen(buf), width);
-}
-
-KTEST(shell_kmem, counts_fit_their_columns)
-{
-    check_count(0, 4, "0");
-    check_count(9999, 4, "9999");
-    check_count(10000, 4, "10k");
-    check_count(99999, 5, "99999");
-    check_count(100000, 5, "100k");
-    check_count(999999, 4, "999k");
-    check_count(1000000, 5, "1.0M");
-    check_count(1234567, 4, "1.2M");
-    check_count(12345678, 5, "12.3M");
-    check_count(12345678, 4, "12M");
-    check_count(UINT64_MAX, 5, "18.4E");
-}
-
 static void check_age(uint64_t ms, const char *want)
 {
     char buf[HEAP_CELL];
@@ -399,32 +373,6 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
     kmem_slab_map(cp, heap_slab_number(cp, slab.stat_slab), map, HEAP_MAP_BITS);
     KT_TRUE(!heap_map_used(map, index));
     KT_EQ(kmem_cache_destroy(cp), 0);
-}
-
-/* ---- what is printed ---------------------------------------------------- */
-
-/* The last characters that went to the console, `n` of them at most. */
-static void console_tail(char *buf, size_t n)
-{
-    size_t length = 0, got;
-
-    while ((got = console_history(length, buf, n - 1)) == n - 1)
-        length += got;
-    length += got;
-    got = console_history(length > n - 1 ? length - (n - 1) : 0, buf, n - 1);
-    buf[got] = '\0';
-}
-
-KTEST(shell_kmem, json_strings_are_escaped)
-{
-    char buf[64];
-
-    kprintf("# ");
-    shell_json_string("a\"b\\c\n\x01z");
-    kprintf("\n");
-    console_tail(buf, sizeof(buf));
-    if (!strstr(buf, "# \"a\\\"b\\\\c\\u000a\\u0001z\"\n"))
-        KT_FAIL("got %s", buf);
 }
 
 /* ---- the commands ------------------------------------------------------- */

@@ -13,56 +13,51 @@
 #ifdef CONFIG_DEBUG
 #define PLACE_MAX 64
 
-static const char *place(uintptr_t pc, char buf[PLACE_MAX])
-{
-    return pc == 0 ? "-" : symbol_caller(pc, buf, PLACE_MAX);
-}
+struct lock_row {
+    struct lock_class row_class;
+    uint64_t row_of; /* the time that they were counted for */
+    uint64_t row_mean;
+    char row_share[24];
+    char row_place[PLACE_MAX], row_function[PLACE_MAX];
+};
 
-/* The place's function, cut to what fits into the last column. */
-static const char *function(uintptr_t pc, char buf[PLACE_MAX])
+#define LOCK(member, ...) COLUMN(struct lock_row, row_##member, __VA_ARGS__)
+
+static const struct column lock_columns[] = {
+    LOCK(class.class_name, STRING, -14, "LOCK", "lock"),
+    LOCK(class.class_rank, NUMBER, 4, "RANK", "rank"),
+    LOCK(class.class_taken, NUMBER, 9, "TAKEN", "taken"),
+    LOCK(class.class_waited, NUMBER, 7, "WAITED", "waited"),
+    LOCK(class.class_turns, NUMBER, 0, NULL, "turns"),
+    LOCK(share, CHARS, 5, "HELD%", NULL),
+    LOCK(class.class_held, NUMBER, 0, NULL, "held"),
+    LOCK(of, NUMBER, 0, NULL, "of"),
+    LOCK(mean, NUMBER, 6, "MEAN", NULL),
+    LOCK(class.class_longest, NUMBER, 8, "LONGEST", "longest"),
+    LOCK(place, CHARS, 0, NULL, "released_in"),
+    LOCK(function, CHARS, -19, " IN", NULL),
+    {0},
+};
+
+static void print_class(const struct table *t, const struct lock_class *c)
 {
+    struct lock_row row = {.row_class = *c,
+                           .row_of = rdtsc() - lock_class_since()};
+    uint64_t thousandths = c->class_held * 1000 / row.row_of;
     char *plus;
 
-    if (place(pc, buf) != buf)
-        return "-";
-    plus = strchr(buf, '+');
+    if (c->class_taken != 0)
+        row.row_mean = c->class_held / c->class_taken;
+    snprintf(row.row_share, sizeof(row.row_share), "%llu.%llu",
+             thousandths / 10, thousandths % 10);
+    strlcpy(row.row_place, "-", PLACE_MAX);
+    if (c->class_release != 0)
+        symbol_caller(c->class_release, row.row_place, PLACE_MAX);
+    snprintf(row.row_function, PLACE_MAX, " %.19s", row.row_place);
+    plus = strchr(row.row_function, '+');
     if (plus != NULL)
-        *plus = 0;
-    return buf;
-}
-
-static void print_row(const struct lock_class *c)
-{
-    uint64_t time = rdtsc() - lock_class_since();
-    uint64_t mean = c->class_taken == 0 ? 0 : c->class_held / c->class_taken;
-    uint64_t thousandths = c->class_held * 1000 / time;
-    char buf[PLACE_MAX];
-
-    kprintf("%-14s %4u %9llu %7llu %3llu.%llu %6llu %8llu  %.19s\n",
-            c->class_name, c->class_rank, (unsigned long long)c->class_taken,
-            (unsigned long long)c->class_waited,
-            (unsigned long long)(thousandths / 10),
-            (unsigned long long)(thousandths % 10), (unsigned long long)mean,
-            (unsigned long long)c->class_longest,
-            function(c->class_release, buf));
-}
-
-static void json_row(const struct lock_class *c)
-{
-    uint64_t time = rdtsc() - lock_class_since();
-    char buf[PLACE_MAX];
-
-    kprintf("{\"lock\":");
-    shell_json_string(c->class_name);
-    kprintf(",\"rank\":%u,\"taken\":%llu,\"waited\":%llu,\"turns\":%llu,"
-            "\"held\":%llu,\"of\":%llu,\"longest\":%llu,\"released_in\":",
-            c->class_rank, (unsigned long long)c->class_taken,
-            (unsigned long long)c->class_waited,
-            (unsigned long long)c->class_turns,
-            (unsigned long long)c->class_held, (unsigned long long)time,
-            (unsigned long long)c->class_longest);
-    shell_json_string(place(c->class_release, buf));
-    kprintf("}\n");
+        *plus = '\0';
+    table_row(t, &row);
 }
 
 /* The class with the lowest rank above that of `last`; of one rank, in the
@@ -83,24 +78,19 @@ static unsigned next_class(unsigned last, unsigned last_rank)
     return next;
 }
 
-static int cmd_locks(char **argv)
+static int cmd_locks(char **argv UNUSED)
 {
     struct lock_class c = {.class_rank = 0};
+    struct table t;
 
-    (void)argv;
     if (shell_option('r')) {
         lock_class_reset();
         return 0;
     }
-    if (!shell_option('j'))
-        kprintf("%-14s %4s %9s %7s %5s %6s %8s  %s\n", "LOCK", "RANK", "TAKEN",
-                "WAITED", "HELD%", "MEAN", "LONGEST", "IN");
+    t = shell_table(lock_columns);
     for (unsigned i = next_class(~0u, 0); lock_class_stat(i, &c);
          i = next_class(i, c.class_rank))
-        if (shell_option('j'))
-            json_row(&c);
-        else
-            print_row(&c);
+        print_class(&t, &c);
     return 0;
 }
 #else

@@ -30,43 +30,35 @@ static const char *letters_text(const char *letters)
     return letters[0] == '+' ? "any" : letters;
 }
 
-static void list_row(const struct planted_bug *bug)
+static void print_found(const struct table *t, const void *bug)
 {
-    kprintf("%-17s%-34s", bug->bug_name, bug->bug_what);
-    for (size_t i = 0; i < BUGS_RULES; i++) {
-        const struct bugs_rule *rule = &bug->bug_rules[i];
+    const struct bugs_rule *rule = ((const struct planted_bug *)bug)->bug_rules;
+    const char *before = t->table_json ? "{" : " ";
 
-        if (rule->rule_letters == NULL)
-            break;
-        kprintf("%s%s:%s", i == 0 ? "" : " ", letters_text(rule->rule_letters),
-                short_when(rule));
+    for (size_t i = 0; i < BUGS_RULES && rule[i].rule_letters != NULL; i++) {
+        kprintf(t->table_json ? "%s\"%s\":\"%s\"" : "%s%s:%s", before,
+                letters_text(rule[i].rule_letters), short_when(&rule[i]));
+        before = t->table_json ? "," : " ";
     }
-    kprintf("\n");
+    kprintf(t->table_json ? "}" : "");
 }
 
-static void list_json(const struct planted_bug *bug)
-{
-    kprintf("{\"name\":\"%s\",\"what\":", bug->bug_name);
-    shell_json_string(bug->bug_what);
-    kprintf(",\"found\":{");
-    for (size_t i = 0; i < BUGS_RULES; i++) {
-        const struct bugs_rule *rule = &bug->bug_rules[i];
+#define BUG(member, ...) COLUMN(struct planted_bug, member, __VA_ARGS__)
 
-        if (rule->rule_letters == NULL)
-            break;
-        kprintf("%s\"%s\":\"%s\"", i == 0 ? "" : ",",
-                letters_text(rule->rule_letters), short_when(rule));
-    }
-    kprintf("}}\n");
-}
+static const struct column bug_columns[] = {
+    BUG(bug_name, STRING, -16, "NAME", "name"),
+    BUG(bug_what, STRING, -33, "WHAT", "what"),
+    COLUMN_BY(print_found, -8, "FOUND BY", "found"),
+    {0},
+};
 
-static int list(bool json)
+static int list(void)
 {
-    if (!json)
-        kprintf("%-17s%-34s%s\n", "NAME", "WHAT", "FOUND BY");
+    struct table t = shell_table(bug_columns);
+
     for (size_t i = 0; i < bugs_count; i++)
-        (json ? list_json : list_row)(&planted_bugs[i]);
-    if (!json)
+        table_row(&t, &planted_bugs[i]);
+    if (!t.table_json)
         kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
                 "with and without), and\nwhen: once, at the wrong line; "
                 "fault, there by a page fault; free, when the\nbuffer is "
@@ -217,7 +209,7 @@ static int cmd_bug(char **argv)
     unsigned modes = BUGS_AS_IT_IS;
 
     if (strcmp(argv[1], "list") == 0 && !keep && !go_on && !letters)
-        return list(shell_option('j'));
+        return list();
     if (!taskcmd_alive() || (letters && !parse_modes(letters, &modes)))
         return 1;
     return plant(argv[1], modes, keep, go_on);
