@@ -46,8 +46,8 @@ def in_browser(url, test):
     assert done.returncode == 0, done.stdout
 
 
-TESTS = ("book", "commands", "controls", "death", "heap", "inspect", "link",
-         "look", "paper", "speed", "time")
+TESTS = ("book", "clipboard", "commands", "controls", "death", "heap",
+         "inspect", "link", "look", "paper", "speed", "time", "touch")
 
 
 @pytest.mark.parametrize("test", TESTS)

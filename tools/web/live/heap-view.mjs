@@ -9,6 +9,7 @@ import { button, element } from "./dom.mjs";
 import { Guest, hex } from "./guest.mjs";
 import { Heap, CELL_FREE } from "./heap.mjs";
 import { rows, structOf } from "./fields.mjs";
+import { ownerOf } from "./owners.mjs";
 import { FramesView } from "./frames-view.mjs";
 import { Inspector } from "./inspector.mjs";
 import { MemoryView } from "./memory-view.mjs";
@@ -110,7 +111,8 @@ export class HeapView {
         this.spent = 0;
         this.build();
         this.inspector = new Inspector(this.place, this.guest, this.heap,
-                                       address => this.selected(address));
+                                       address => this.selected(address),
+                                       () => this.machine.running);
         for (const query of ["(prefers-color-scheme: dark)",
                              "(prefers-reduced-motion: reduce)"])
             matchMedia(query).addEventListener(
@@ -377,8 +379,10 @@ export class HeapView {
         const members = struct && used ? rows(this.guest, this.heap, at, struct)
             .filter(row => row.text).slice(0, HOVERED)
             .map(row => `\n${row.name} ${row.text}`) : [];
+        const owner = used ? ownerOf(this.guest, this.heap, cache, at) : "";
         this.say(`${cache.name} ${hex(at)}, ` +
-                 `${used ? "allocated" : "free"}${members.join("")}`, e);
+                 (used ? "allocated" : "free") + (owner && ` for ${owner}`) +
+                 members.join(""), e);
     }
 
     say(text, e) {

@@ -6,11 +6,16 @@ import { button, element } from "./dom.mjs";
 import { hex, Inconsistent } from "./guest.mjs";
 import { CELL_USED, STATES } from "./heap.mjs";
 import { describe, rows, structOf, words } from "./fields.mjs";
+import { holders, ownerOf } from "./owners.mjs";
+
+const OWNERS_MS = 1000; // a search is long: so often while the machine runs
+const HOLDERS = 16;     // are shown
 
 export class Inspector {
-    /* `show(address)` is called when a place has been chosen here. */
-    constructor(section, guest, heap, show) {
-        Object.assign(this, { section, guest, heap, show });
+    /* `show(address)` is called when a place has been chosen here; `running()`
+     * says whether the machine runs. */
+    constructor(section, guest, heap, show, running) {
+        Object.assign(this, { section, guest, heap, show, running });
         this.path = [];
         this.back = button("Back", () => this.return());
         this.close = button("Close", () => this.select(0));
@@ -54,17 +59,35 @@ export class Inspector {
         const at = heap.address(cache, slab, index);
         const used = slab.cells[index] === CELL_USED;
         const struct = structOf(guest, cache);
+        const owner = used ? this.owner(cache, at) : { text: "", rows: [] };
         return {
             title: `${struct ? `struct ${struct.name}` : cache.name} at ` +
                 hex(at),
             facts: `Object ${index} of ${slab.chunks}, ` +
                 `${used ? "allocated" : "free"}, in a ${STATES[slab.state]} ` +
                 `slab at ${hex(slab.base)} with colour ${slab.colour}. ` +
+                (owner.text && `It belongs to ${owner.text}. `) +
                 `Cache ${cache.name}: ${cache.size} bytes an object, ` +
                 `${cache.chunk} from one to the next.`,
-            rows: struct ? rows(guest, heap, at, struct) :
-                words(guest, heap, at, cache.size),
+            rows: [...struct ? rows(guest, heap, at, struct) :
+                       words(guest, heap, at, cache.size), ...owner.rows],
         };
+    }
+
+    /* What an object belongs to, and what points to it: {text, rows}. */
+    owner(cache, at) {
+        const { guest, heap } = this, now = performance.now();
+        const last = this.lastOwner;
+        if (this.running() && last?.at === at && now - last.when < OWNERS_MS)
+            return last;
+        this.lastOwner = {
+            at, when: now, text: ownerOf(guest, heap, cache, at),
+            rows: holders(guest, heap, [{ cache, at }]).slice(0, HOLDERS).map(
+                h => ({ name: "pointed to by", depth: 0, to: h.at,
+                        text: h.cache ? `${h.cache.name} ${h.name}` :
+                            `variable ${h.name}` })),
+        };
+        return this.lastOwner;
     }
 
     outside(address, found) {

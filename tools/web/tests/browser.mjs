@@ -4,7 +4,8 @@
  *     node browser.mjs ENV CHROMIUM URL TEST
  *
  * ENV: the folder of node_modules. TEST: a file beside this one, whose default
- * export gets the page, opened at URL with the fragment that the test names.
+ * export gets the page, opened at URL with the fragment and the context
+ * (options of Playwright) that the test names.
  * Exit status 1 if it fails, if the page logs an error, or if it requests
  * anything of another host. Nothing waits for a time: a test that cannot go on
  * is ended by Playwright.
@@ -15,10 +16,11 @@ import path from "node:path";
 const [env, executablePath, url, test] = process.argv.slice(2);
 const { chromium } = createRequire(path.resolve(env, "node_modules/_"))(
     "playwright-core");
-const { default: run, fragment = "" } = await import(`./${test}.mjs`);
+const { default: run, fragment = "", context = {} } =
+    await import(`./${test}.mjs`);
 const browser = await chromium.launch({
     executablePath, args: ["--no-sandbox"] });
-const page = await browser.newPage();
+const page = await browser.newPage(context);
 const wrong = [];
 
 page.setDefaultTimeout(300000);

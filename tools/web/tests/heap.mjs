@@ -1,5 +1,5 @@
 /* The heap as it is drawn is the heap as the kernel itself describes it, at 50
- * moments of a busy machine. */
+ * random moments of a busy machine. */
 import assert from "node:assert/strict";
 import { pauseInKernel, report } from "./report.mjs";
 
@@ -29,7 +29,7 @@ export default async function (page) {
     let changing = 0;
 
     for (let i = 0; i < MOMENTS; i++) {
-        await pauseInKernel(page, i * 7 % 5);
+        await pauseInKernel(page, Math.floor(Math.random() * 8));
         const seen = await drawn(page);
         const said = (await report(page, "kmastat -j")).split("\n")
             .filter(line => line.startsWith('{"cache"'))

@@ -58,9 +58,15 @@ export default async function (page) {
                               ["file_inode", "struct inode"]]) {
         await member(page, name).locator("button").click();
         assert.match(await title(page), new RegExp(`^${to} at `));
+        assert.match(await page.textContent("#heap .inspector .facts"),
+                     /It belongs to task sleep\. /);
     }
-    await page.click("#heap .inspector button:text-is('Back')");
+    /* And back from the inode to what points to it. */
+    await page.click("#heap .members li:has-text('pointed to by') " +
+                     "button:text-is('file file_inode')");
     assert.match(await title(page), /^struct file at /);
+    await page.click("#heap .inspector button:text-is('Back')");
+    assert.match(await title(page), /^struct inode at /);
     await page.click("#heap .inspector button:text-is('Close')");
     assert.ok(await page.isHidden("#heap .inspector"));
 
