@@ -190,6 +190,7 @@ def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
     trace = {"slab": {"marks": marks, "peak": 8192, "residue": 0}}
     tables = list(compare.all_tables(paper, trace,
                                      {"sparsest slab": [1, 2, 3]},
+                                     {"sorted": [4, 5, 6]},
                                      paper["slab"]["lines"]))
     text = compare.text_of(tables, list(compare.expectations(paper)))
     assert max(map(len, text.splitlines())) <= 95

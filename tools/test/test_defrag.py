@@ -2,6 +2,7 @@
 and not when as many are reclaimed in the order of their last use."""
 # Tests: tools/workshop/defrag/cmd_defrag.c, tools/workshop/defrag/defrag.c
 
+import json
 import re
 
 import pytest
@@ -52,15 +53,45 @@ def test_sparse_slabs_alone(kernel):
     assert {e["exit"] for e in done.named["run"]} == {0}
 
 
+def test_slabs_are_kept_sorted(kernel):
+    """From the next update of the working set on, until it is switched off."""
+    done = run(kernel, "reap -i 1; kmem create b 200; kmem alloc b 400",
+               "kmem free b 160 random", "slabs -j b",
+               "defrag -k b", "run sleep 2", "slabs -j b",
+               "defrag -k b", "kmem free b 60 random", "run sleep 2",
+               "slabs -j b")
+    orders = []
+    for row in map(json.loads, re.findall(r"^{.*}", done.text, re.M)):
+        if row["state"] != "partial":
+            continue
+        if row["freelist"]: # the first partial slab
+            orders.append([])
+        orders[-1].append(row["used"])
+    own, kept, after = orders
+    assert kept == sorted(kept, reverse=True) and len(kept) > 10
+    assert own != sorted(own, reverse=True)
+    assert after != sorted(after, reverse=True)
+
+
+def test_the_order_is_measured(kernel):
+    done = run(kernel, "defrag -e")
+    rows = re.findall(r"^(own|sorted) +(\d+) +(\d+) +(\d+) +(\d+)", done.text,
+                      re.M)
+    assert [row[0] for row in rows] == ["own", "sorted"]
+    for _, slabs, *states in rows:
+        assert int(slabs) == sum(map(int, states)) == 200
+
+
 @pytest.mark.parametrize("command, error", [
     ("defrag task", "defrag: task: its owner has no function that evicts an "
                     "object; inode has one"),
     ("defrag nothing", "defrag: no cache is called 'nothing'"),
-    ("defrag", "usage: defrag [-s] [-n N] [-l N] CACHE"),
+    ("defrag", "usage: defrag [-k|-s] [-n N] [-l N] CACHE"),
     ("defrag -n 0 inode", "defrag: -n "),
     ("defrag -l many inode", "usage: defrag"),
     ("defrag -l 5 task", "defrag: -l is about inodes"),
-    ("defrag -l 5 -n 5 inode", "defrag: one of -s, -n and -l"),
+    ("defrag -k nothing", "defrag: no cache is called 'nothing'"),
+    ("defrag -l 5 -n 5 inode", "defrag: one of -k, -s, -n and -l"),
 ])
 def test_bad_arguments(kernel, command, error):
     assert error in run(kernel, command).text

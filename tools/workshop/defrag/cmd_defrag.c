@@ -3,8 +3,10 @@
  */
 #include "kernel/fs/inode.h"
 #include "kernel/lib/printf.h"
+#include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
+#include "kernel/task/task.h"
 #include "mm/buddy.h"
 #include "mm/inspect/kmem_stat.h"
 #include "tools/workshop/defrag/defrag.h"
@@ -42,17 +44,111 @@ static int evict_sparse(struct kmem_cache *cp, const char *name, size_t most)
     return 0;
 }
 
+/* ---- sorted at each update ----------------------------------------------- */
+
+#define KEPT_MAX 8
+
+/* A cache whose partial slabs a task keeps sorted. The name changes only while
+ * there is no task. */
+static struct kept {
+    char kept_name[KMEM_NAME_MAX + 1];
+    bool kept_task, kept_on; /* the task ends after it was switched off */
+} kept[KEPT_MAX];
+
+static void keep_sorted(void *arg)
+{
+    struct kept *k = arg;
+
+    do
+        sched_sleep_ms(kmem_update_due() + 1);
+    while (__atomic_load_n(&k->kept_on, __ATOMIC_ACQUIRE) &&
+           defrag_sort_named(k->kept_name));
+    __atomic_store_n(&k->kept_task, false, __ATOMIC_RELEASE);
+}
+
+/* The one of this name that is switched on, or one that is free; NULL. */
+static struct kept *find_kept(const char *name)
+{
+    struct kept *unused = NULL;
+
+    for (size_t i = 0; i < KEPT_MAX; i++) {
+        bool task = __atomic_load_n(&kept[i].kept_task, __ATOMIC_ACQUIRE);
+
+        if (task && kept[i].kept_on && strcmp(kept[i].kept_name, name) == 0)
+            return &kept[i];
+        unused = task ? unused : &kept[i];
+    }
+    return unused;
+}
+
+static int switch_order(const char *name)
+{
+    struct kept *k = find_kept(name);
+    struct task *t;
+
+    if (k == NULL)
+        return shell_error("%d caches are kept sorted; that is the most",
+                           KEPT_MAX);
+    if (k->kept_task) {
+        __atomic_store_n(&k->kept_on, false, __ATOMIC_RELEASE);
+        kprintf("%s: slabs in the order of the allocator\n", name);
+        return 0;
+    }
+    strlcpy(k->kept_name, name, sizeof(k->kept_name));
+    k->kept_task = k->kept_on = true;
+    t = task_create("defragd", keep_sorted, k, PRIORITY_KERNEL);
+    k->kept_task = t != NULL;
+    if (t == NULL)
+        return shell_error("too little memory");
+    task_disown(t);
+    kprintf("%s: partial slabs are sorted at each update of the working set\n",
+            name);
+    return 0;
+}
+
+/* ---- what it is good for ------------------------------------------------ */
+
+static int measure_order(void)
+{
+    struct page *pages = buddy_alloc_run(PAGES);
+    int error = 0;
+
+    if (pages == NULL)
+        return shell_error("too little memory");
+    kprintf("%-10s %6s %6s %8s %6s\n", "ORDER", "SLABS", "FULL", "PARTIAL",
+            "FREE");
+    for (int sorted = 0; sorted < 2 && error == 0; sorted++) {
+        struct kmem_cache_stat st;
+
+        if (defrag_churn(sorted, page_to_virt(pages), &st))
+            kprintf("%-10s %6zu %6zu %8zu %6zu\n", sorted ? "sorted" : "own",
+                    st.stat_slabs, st.stat_full_slabs, st.stat_partial_slabs,
+                    st.stat_free_slabs);
+        else
+            error = shell_error("too little memory");
+    }
+    buddy_free_run(pages, PAGES);
+    return error;
+}
+
 static int cmd_defrag(char **argv)
 {
-    struct kmem_cache *cp = heap_cache_named(argv[1]);
+    struct kmem_cache *cp;
     uint32_t most = UINT32_MAX;
 
+    if (shell_option('e'))
+        return measure_order();
+    cp = heap_cache_named(argv[1]);
     if (cp == NULL || !heap_number('n', &most) || !heap_number('l', &most))
         return 1;
-    if (shell_option('s') + shell_option('n') + shell_option('l') > 1)
-        return shell_error("one of -s, -n and -l at a time");
+    if (shell_option('s') + shell_option('n') + shell_option('l') +
+            shell_option('k') >
+        1)
+        return shell_error("one of -k, -s, -n and -l at a time");
     if (shell_option('l') && cp != kmem_cache_find("inode"))
         return shell_error("-l is about inodes, not %s", argv[1]);
+    if (shell_option('k'))
+        return switch_order(argv[1]);
     print_slabs(cp);
     if (shell_option('l'))
         kprintf("%zu inodes reclaimed, least recently used first\n",

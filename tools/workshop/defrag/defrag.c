@@ -4,6 +4,7 @@
 #include "tools/workshop/defrag/defrag.h"
 #include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/cmd_kmem.h"
 #include "mm/inspect/kmem_walk.h"
 #include "mm/kmem_impl.h"
 
@@ -55,6 +56,73 @@ void defrag_sort(struct kmem_cache *cp)
         }
     }
     mm_unlock(&cp->cache_lock);
+}
+
+bool defrag_sort_named(const char *name)
+{
+    bool found = false;
+
+    mm_lock(&kmem_list_lock);
+    list_for_each (l, &kmem_caches) {
+        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
+
+        if (strcmp(cp->cache_name, name) != 0)
+            continue;
+        defrag_sort(cp);
+        found = true;
+    }
+    mm_unlock(&kmem_list_lock);
+    return found;
+}
+
+/* ---- the order, measured ------------------------------------------------ */
+
+#define CHURN_SIZE   200
+#define CHURN_ROUNDS 40
+#define CHURN_FREED  200 /* in a round; then fewer are allocated */
+#define CHURN_AGAIN  120
+
+static bool churn_round(struct kmem_cache *cp, void **object, size_t *n,
+                        uint32_t *random)
+{
+    for (size_t i = 0; i < CHURN_FREED; i++) {
+        size_t victim = heap_random(random) % *n;
+
+        kmem_cache_free(cp, object[victim]);
+        object[victim] = object[--*n];
+    }
+    for (size_t i = 0; i < CHURN_AGAIN; i++, ++*n) {
+        object[*n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        if (object[*n] == NULL)
+            return false;
+    }
+    return true;
+}
+
+bool defrag_churn(bool sorted, void **object, struct kmem_cache_stat *left)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("churn", CHURN_SIZE, 0, NULL, NULL);
+    uint32_t random = 1994;
+    size_t n = 0;
+    bool done = cp != NULL;
+
+    for (; done && n < DEFRAG_OBJECTS; n += done) {
+        object[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+        done = object[n] != NULL;
+    }
+    for (int round = 0; done && round < CHURN_ROUNDS; round++) {
+        done = churn_round(cp, object, &n, &random);
+        if (sorted)
+            defrag_sort(cp);
+    }
+    if (done)
+        kmem_cache_stat(cp, left);
+    while (n > 0)
+        kmem_cache_free(cp, object[--n]);
+    if (cp != NULL)
+        kmem_cache_destroy(cp);
+    return done;
 }
 
 /* ---- eviction ----------------------------------------------------------- */
