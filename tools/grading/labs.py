@@ -373,7 +373,7 @@ def tracked(root):
 # a third of its time, but those that a lab uses; and what answers questions,
 # because it would answer them for students.
 FOR_AUTHORS = re.compile(
-    r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|"
+    r"\.ci/|\.github/|tools/test/|tools/make/test\.mk|tools/workshop/trace/|"
     r"tools/grading/(jplag|key|leaks|marks|mutants|soak)\.|"
     r"(?!docs/|kernel/fs/)(\w+/)+tests/"
     r"(?!(kmem|debug)_test\.|fault\.h|servers$|bench\.c|devtest/|r1\.[ch]|"
