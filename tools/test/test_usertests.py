@@ -37,6 +37,44 @@ def test_run_ends_well(run):
     assert "every invariant holds" in run.text, run.explain()
 
 
+def test_no_case_is_skipped(run):
+    assert [e["name"] for e in run.named["user-test"] if e["skipped"]] == []
+
+
+def test_a_list_names_the_cases_to_skip(kernel):
+    run = qemu.run(kernel, "run -p init sh -c 'echo > /tmp/a; "
+                   "echo \"# a comment\" >> /tmp/a; "
+                   "echo \"pipe.many   here it cannot\" >> /tmp/a; "
+                   "usertests -x /tmp/a pipe.many pipe.order'; poweroff")
+    assert run.problem is None, run.explain()
+    assert [(e["name"], e["ok"], e["skipped"])
+            for e in run.named["user-test"]] == [
+        ("pipe.order", True, False), ("pipe.many", True, True)]
+    assert "\nok 2 - pipe.many # SKIP here it cannot\n" in \
+        run.text.replace("\r", "")
+    assert {**run.named["user-tests"][0]} == {
+        "event": "user-tests", "passed": 1, "failed": 0, "skipped": 1}
+
+
+@pytest.mark.parametrize("arguments, said", [
+    ("pipe.order pipe.odrer", "pipe.odrer: no such case; -l lists them"),
+    ("-l pipes", "pipes: no such case; -l lists them"),
+    ("-x /tmp/a", "/tmp/a: pipe.mny: no such case; -l lists them"),
+    ("-x /tmp/b", "/tmp/b: pipe.many: the reason is missing"),
+    ("-x /tmp/c", "/tmp/c: no such file or directory"),
+    ("-x /tmp", "/tmp: is a directory"),
+    ("-x", "option -x needs an argument"),
+    ("-y", "unknown option -y")])
+def test_bad_arguments_run_nothing(kernel, arguments, said):
+    run = qemu.run(kernel, "run -p init sh -c 'echo pipe.mny reason > /tmp/a; "
+                   f"echo pipe.many > /tmp/b; usertests {arguments}'; "
+                   "poweroff")
+    assert run.problem is None, run.explain()
+    assert f"\nusertests: {said}\n" in run.text.replace("\r", "")
+    assert "KTAP" not in run.text
+    assert run.named["run"][0]["exit"] == 2, run.explain()
+
+
 def test_everything_is_refunded(run):
     """To the session of usertests, which has ended."""
     rows = sessions(run.text)

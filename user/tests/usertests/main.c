@@ -3,6 +3,7 @@
  *
  *     usertests            all cases
  *     usertests NAME …     those of that name or family ("file", "file.lseek")
+ *     usertests -x FILE …  likewise, but skips those that FILE names (skip.c)
  *     usertests -l         lists them
  *
  * The result is KTAP on the console and a JSON line per case on /dev/debug.
@@ -167,12 +168,16 @@ static void PRINTF_LIKE(1, 2) event(const char *fmt, ...)
         write_all(debug, text, strlen(text));
 }
 
-static void report(unsigned number, const struct test *t, bool good)
+static void report(unsigned number, const struct test *t, bool good,
+                   const char *skipped)
 {
-    printf("%sok %u - %s\n", good ? "" : "not ", number, t->test_name);
+    printf("%sok %u - %s%s%s\n", good ? "" : "not ", number, t->test_name,
+           skipped == NULL ? "" : " # SKIP ", skipped == NULL ? "" : skipped);
     fflush(stdout);
-    event("{\"event\":\"user-test\",\"name\":\"%s\",\"ok\":%s}\n", t->test_name,
-          good ? "true" : "false");
+    event("{\"event\":\"user-test\",\"name\":\"%s\",\"ok\":%s,"
+          "\"skipped\":%s}\n",
+          t->test_name, good ? "true" : "false",
+          skipped == NULL ? "false" : "true");
 }
 
 /* ---- all of them -------------------------------------------------------- */
@@ -204,14 +209,15 @@ static unsigned each(char **wanted, void (*fn)(const struct test *t))
     return n;
 }
 
-static unsigned passed, failed;
+static unsigned passed, failed, skipped;
 
 static void run_and_report(const struct test *t)
 {
-    bool good = run_case(t);
+    const char *reason = skip_reason(t);
+    bool good = reason != NULL || run_case(t);
 
-    *(good ? &passed : &failed) += 1;
-    report(passed + failed, t, good);
+    *(reason != NULL ? &skipped : good ? &passed : &failed) += 1;
+    report(passed + failed + skipped, t, good, reason);
 }
 
 static void list(const struct test *t)
@@ -231,22 +237,34 @@ static void warm_up(void)
 
 int main(int argc, char **argv)
 {
-    char **wanted = argv + (argc > 0);
+    bool lists = false;
+    char **wanted;
+    int option;
 
-    if (argc > 1 && strcmp(argv[1], "-l") == 0) {
-        each(argv + 2, list);
+    while ((option = getopt(argc, argv, "lx:")) != -1) {
+        if (option == '?')
+            usage("[-l] [-x FILE] [NAME...]");
+        if (option == 'x')
+            skip_read(optarg);
+        lists |= option == 'l';
+    }
+    wanted = argv + MIN(optind, argc);
+    for (char **w = wanted; *w != NULL; w++)
+        if (each((char *[]){*w, NULL}, NULL) == 0)
+            errx(2, "%s: no such case; -l lists them", *w);
+    if (lists) {
+        each(wanted, list);
         return 0;
     }
-    if (each(wanted, NULL) == 0)
-        errx(2, "%s: no such case; -l lists them", wanted[0]);
     warm_up();
     debug = open("/dev/debug", O_WRONLY | O_CLOEXEC);
     mkdir("/tmp");
     snprintf(scratch, sizeof(scratch), "/tmp/usertests.%d", (int)getpid());
     printf("KTAP version 1\n1..%u\n", each(wanted, NULL));
     each(wanted, run_and_report);
-    printf("# %u passed, %u failed\n", passed, failed);
-    event("{\"event\":\"user-tests\",\"passed\":%u,\"failed\":%u}\n", passed,
-          failed);
+    printf("# %u passed, %u failed, %u skipped\n", passed, failed, skipped);
+    event("{\"event\":\"user-tests\",\"passed\":%u,\"failed\":%u,"
+          "\"skipped\":%u}\n",
+          passed, failed, skipped);
     return failed == 0 ? 0 : 1;
 }

@@ -2,6 +2,7 @@
  * Tests of the system calls, as programs see them.
  *
  *     main.c      runs cases, each in a child of its own, and reports
+ *     skip.c      the cases that are not run
  *     table.c     the list of all families
  *     t_*.c       a family each: functions, and a table of them at the end
  *
@@ -89,6 +90,12 @@ void test_fail(const char *file, int line, const char *what, int32_t got)
         if (errno != (error))                                                  \
             test_fail(__FILE__, __LINE__, #e " is not -" #error, errno);       \
     } while (0)
+
+/* Reads a list of cases to skip. Exits if it has a mistake, with a message. */
+void skip_read(const char *path);
+
+/* Why the case is to be skipped; NULL: it is not. */
+const char *skip_reason(const struct test *t);
 
 /* ---- common functions --------------------------------------------------- */
 
