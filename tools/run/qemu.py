@@ -270,8 +270,8 @@ class Result:
         if self.ended:
             return None
         if self.status == 0:
-            return "triple fault: QEMU stopped without a power off"
-        return f"QEMU ended with status {self.status}"
+            return "triple fault: the emulator stopped without a power off"
+        return f"the emulator ended with status {self.status}"
 
     def explain(self):
         """The report of a failed run."""
