@@ -398,8 +398,9 @@ test-web:                         ## the page of `make web`, in Chromium
 	@$(PYTEST) $(EVERY) tools/test/test_web.py \
 	    tools/test/test_web_layouts.py
 
-test-v86: $(WORKSHOP_KERNEL)      ## the suites in v86
-	@$(PYTEST) $(EVERY) tools/test/test_v86.py
+test-v86: $(WORKSHOP_KERNEL)      ## suites, usertests and workloads in v86;
+                                  ## what it cannot do is skipped, and why
+	@$(PYTEST) $(EVERY) -v -rsfE tools/test/test_v86.py
 
 storm: $(WORKSHOP_KERNEL) | $(DEPS) ## the disk driver dies at work: SEEDS=20
 	@$(PYTEST) $(EVERY) tools/test/test_storm.py

@@ -41,10 +41,12 @@ def firmware(name):
     return path.resolve()
 
 
-def run(kernel, commands=""):
+def run(kernel, commands="", initrd=None):
     """A Result, as of qemu.run."""
     if not (ENV / "done").exists():
         raise qemu.QemuError(f"{ENV}/done is missing: tools/setup web")
+    if initrd is None:
+        initrd = qemu.initrd_of(kernel)
     folder = Path(tempfile.mkdtemp(prefix="slate-"))
     try:
         for name in ("serial", "events"):
@@ -52,12 +54,13 @@ def run(kernel, commands=""):
         machine = {"library": ENV / "node_modules/v86/build",
                    "bios": firmware("bios-256k.bin"),
                    "vga_bios": firmware("vgabios-stdvga.bin"),
-                   "kernel": kernel, "initrd": qemu.initrd_of(kernel),
+                   "kernel": kernel, "initrd": initrd,
                    "line": qemu.kernel_line(commands, budget=BUDGET),
                    "serial": folder / "serial", "events": folder / "events"}
         argv = sandbox.wrap([NODE, MACHINE, json.dumps(machine, default=str)],
                             seconds=watchdog.SECONDS, write=[folder],
-                            read=[ROOT, Path(kernel).parent])
+                            read=[ROOT, Path(kernel).parent,
+                                  Path(initrd).parent])
         done = watchdog.run(argv, encoding="utf-8", stdout=subprocess.PIPE,
                             stderr=subprocess.STDOUT)
         return qemu.Result(

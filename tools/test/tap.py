@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 
 import pytest
 
-RESULT = re.compile(r"(not )?ok \d+ - (\S+)")
+RESULT = re.compile(r"(not )?ok \d+ - (\S+)(?: # SKIP (.+))?")
 
 
 @dataclass
 class Case:
-    """The result of one case, and its notes."""
+    """The result of one case, its notes, and why it was skipped, or None."""
     passed: bool
     notes: list = field(default_factory=list)
+    skipped: str = None
 
 
 def parametrize(metafunc, fixture, program, names):
@@ -31,7 +32,8 @@ def parse(text, notes_first):
         match = RESULT.match(line)
         if match:
             mine = notes if notes_first else []
-            cases[match.group(2)] = Case(not match.group(1), mine)
+            cases[match.group(2)] = Case(not match.group(1), mine,
+                                          match.group(3))
             notes = [] if notes_first else mine
         elif line.startswith("#"):
             notes.append(line[1:].strip())
