@@ -36,7 +36,8 @@ const DEATHS = {
 look around before you restart.`,
     fault: text => `The processor could not deliver an exception, so the \
 machine has stopped: a fault happened while the kernel handled another, for \
-instance because its stack was full. (The emulator says: ${text})`,
+instance because its stack was full, or a program did what the emulator cannot \
+do: live.html has a list. (The emulator says: ${text})`,
 };
 
 const FILES = ["kernel", "initrd", "bios", "vga_bios", "wasm"];
