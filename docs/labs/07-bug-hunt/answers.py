@@ -29,9 +29,6 @@ KINDS = {"REDZONE": "past-end", "MODIFIED": "after-free",
 BEFORE = "before-start"  # a REDZONE whose offset is negative
 LOST = ("leak", "no-lock")
 
-# Those for which a byte is wrong, and not an object.
-BYTES = ("REDZONE", "MODIFIED", "UNLIKE")
-
 MODES = "kmem.debug=FPZU"
 
 
@@ -64,19 +61,22 @@ def ask(kernel, service, question, append):
     return json.loads(found[1])
 
 
-def culprit(kernel, service, seen):
-    """(function, kind) that caused the first error."""
-    error = seen["error"]
-    if error in ("REDZONE", "MODIFIED"):
-        found = ask(kernel, service, f"writer({seen['at']})", MODES)
-    elif error == "LOST":
-        found = ask(kernel, service, f"loser({seen['object']})", MODES)
-        return found["culprit"], LOST[found["by"] != seen["task"]]
-    else:
-        found = {"culprit": seen.get("culprit") or seen.get("caller")}
-    if error == "REDZONE" and seen["offset"] >> 31:
-        return found["culprit"], BEFORE
-    return found["culprit"], KINDS.get(error)
+def cause(kernel, service, seen):
+    """What the witness says of the code that caused the first error, which is
+    reported at once or later."""
+    if seen["error"] in ("REDZONE", "MODIFIED"):
+        return ask(kernel, service, f"writer({seen['at']})", MODES)
+    if seen["error"] == "LOST":
+        return ask(kernel, service, f"loser({seen['object']})", MODES)
+    return seen
+
+
+def kind(seen, found):
+    if seen["error"] == "LOST":
+        return LOST[found["by"] != seen["task"]]
+    if seen["error"] == "REDZONE" and seen["offset"] >> 31:
+        return BEFORE
+    return KINDS.get(seen["error"])
 
 
 def truth(kernel, service):
@@ -86,10 +86,11 @@ def truth(kernel, service):
         seen = ask(kernel, service, f"unlike({service!r})", "")
     if seen["error"] == "NONE":
         return {}
-    function, kind = culprit(kernel, service, seen)
-    where = seen["offset" if seen["error"] in BYTES else "number"]
-    return {f"{service}_cache": seen["cache"], f"{service}_where": where,
-            f"{service}_culprit": function, f"{service}_kind": kind}
+    found = cause(kernel, service, seen)
+    return {f"{service}_cache": seen["cache"],
+            f"{service}_request": found["request"],
+            f"{service}_culprit": found["culprit"],
+            f"{service}_kind": kind(seen, found)}
 
 
 known = {}  # (seed, service): what truth() said

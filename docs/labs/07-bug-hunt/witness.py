@@ -10,7 +10,7 @@ another one has found.
     unlike(service)     the function that frees an object which is not in its
                         constructed state
 
-Each prints a line of JSON.
+Each prints a line of JSON, with the number of the day's request.
 """
 
 import json
@@ -62,11 +62,16 @@ def pid():
     return int(gdb.parse_and_eval("$pid()"))
 
 
+def request():
+    """The number of the day's request."""
+    return int(gdb.parse_and_eval("workday_request"))
+
+
 def place(address):
     """The object that an address is in, as words."""
     buf = heap.Heap().buffer_at(address)
     return {"cache": buf.cache.name, "object": buf.address,
-            "number": buf.index, "task": buf.alloc.task if buf.alloc else 0}
+            "task": buf.alloc.task if buf.alloc else 0}
 
 
 # ---- what is seen first -----------------------------------------------------
@@ -77,7 +82,7 @@ def reported():
     error = target.record("kmem_error_record", at)
     names = target.enumerators("kmem_error", "KMERR_")
     say(error=names[error.error_kind].upper(), offset=error.error_offset,
-        at=error.error_at, caller=caller(),
+        at=error.error_at, culprit=caller(), request=request(),
         **place(error.error_base or error.error_buf))
 
 
@@ -115,10 +120,12 @@ def changes(address, kind, until):
 
 
 def writer(address):
-    found = None
+    found = when = None
     for _ in changes(address, "unsigned char", ["kmem_error"]):
-        found = culprit() or found
-    say(culprit=found)
+        by = culprit()
+        if by is not None:
+            found, when = by, request()
+    say(culprit=found, request=when)
 
 
 def pieces(start, size):
@@ -153,12 +160,12 @@ def loser(obj):
         go_on()
         at = holder(obj)
     step.delete()
-    found = task = None
+    found = task = when = None
     for _ in changes(at, "unsigned", ["power_off"]):
         if int(gdb.parse_and_eval(f"*(unsigned *){at}")) != obj:
-            found, task = culprit(), pid()
+            found, task, when = culprit(), pid(), request()
             break
-    say(culprit=found, by=task)
+    say(culprit=found, by=task, request=when)
 
 
 def unlike(service):
@@ -175,8 +182,7 @@ def unlike(service):
         mine, its = (bytes(memory.read_memory(a, found.size))
                      for a in (buf, like))
         if mine != its:
-            say(error="UNLIKE", culprit=caller(), **place(buf),
-                offset=next(i for i in range(found.size)
-                            if mine[i] != its[i]))
+            say(error="UNLIKE", culprit=caller(), request=request(),
+                **place(buf))
             return
     say(error="NONE")

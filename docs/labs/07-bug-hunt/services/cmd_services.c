@@ -19,7 +19,7 @@ static int list(void)
 /* 1 if a result was wrong. */
 static int work(const struct service *s)
 {
-    bool good = s->service_day();
+    bool good = workday(s);
 
     kprintf("%s: %s\n", s->service_name,
             good ? "the day's work is done" : "a result was wrong");

@@ -138,8 +138,7 @@ void seat_return(int seat);
 
 /* ---- the services together ---------------------------------------------- */
 
-/* A service and its day of work, which prints each wrong result and returns
- * false if there was one. */
+/* A service and its day of work, for workday(). */
 struct service {
     const char *service_name; /* and of its cache */
     const char *service_what;
@@ -149,5 +148,12 @@ struct service {
 extern const struct service services[];
 extern const size_t services_count;
 
-/* Called between two requests of a day, for breakpoints. */
+/* Gives a service its day of work: prints each wrong result, and returns false
+ * if there was one. */
+bool workday(const struct service *s);
+
+/* The number of the latest request of the day; the first is 1. */
+extern uint32_t workday_request;
+
+/* Called between two requests, for breakpoints. */
 void workday_step(void);

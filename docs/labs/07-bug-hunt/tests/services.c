@@ -419,7 +419,7 @@ LAB_TEST(7, all, LAB_UP)
     for (size_t i = 0; i < 2 * services_count; i++) {
         const struct service *s = &services[i % services_count];
 
-        if (!s->service_day())
+        if (!workday(s))
             KT_FAIL("a result of the day's work of %s was wrong",
                     s->service_name);
     }
