@@ -62,11 +62,9 @@ static unsigned bucket_of(size_t size)
 /* The record of a page in which there is a block of this bucket. */
 static struct bsd_page *record_of(const void *p, unsigned i, size_t size)
 {
-    struct bsd_page *page = supply_info(heap.heap_supply, p);
+    struct bsd_page *page = other_page(&heap, p);
     size_t align = MIN((size_t)1 << i, (size_t)PAGE_SIZE);
 
-    if (page == NULL)
-        mm_panic("bsd: %p is not memory", p);
     if (page->page_bucket != i || ((uintptr_t)p & (align - 1)) != 0)
         mm_panic("bsd: %p is not a block for %zu bytes", p, size);
     return page;

@@ -157,21 +157,12 @@ static bool lslab_shape(struct lslab_cache *k, size_t align)
 
 /* ---- the objects of a slab ---------------------------------------------- */
 
-static struct lslab_slab *lslab_page(const void *p)
-{
-    struct lslab_slab *page = supply_info(heap.heap_supply, p);
-
-    if (page == NULL)
-        mm_panic("linux_slab: %p is not memory", p);
-    return page;
-}
-
 /* The slab of an object, if it can be one of this cache; or NULL. */
 static struct lslab_slab *lslab_slab_of(const struct lslab_cache *k,
                                         const void *obj)
 {
     uintptr_t begin = (uintptr_t)obj & ~(uintptr_t)(lslab_bytes(k) - 1);
-    struct lslab_slab *s = lslab_page((void *)begin);
+    struct lslab_slab *s = other_page(&heap, (void *)begin);
     size_t offset = (size_t)((const char *)obj - s->slab_first);
 
     return s->slab_cache == k && offset % k->cache_size == 0 &&
@@ -272,7 +263,7 @@ static struct lslab_slab *lslab_new(struct lslab_cache *k, size_t colour)
             supply_free(heap.heap_supply, at, bytes >> PAGE_SHIFT);
         return NULL;
     }
-    s = lslab_page(at);
+    s = other_page(&heap, at);
     s->slab_cache = k;
     s->slab_first = at + colour;
     s->slab_index = index;
@@ -731,26 +722,6 @@ static void lslab_init(struct supply *s)
     }
 }
 
-/* ---- whole pages -------------------------------------------------------- */
-
-static void *lslab_whole_alloc(size_t size)
-{
-    void *p = other_whole_alloc(&heap, NULL, size);
-
-    if (p != NULL)
-        lslab_page(p)->slab_active = (uint32_t)size;
-    return p;
-}
-
-static void lslab_whole_free(void *p, size_t size)
-{
-    const struct lslab_slab *page = lslab_page(p);
-
-    if (page->slab_cache != NULL || page->slab_active != size)
-        mm_panic("linux_slab: %p is not a block of %zu bytes", p, size);
-    other_whole_free(&heap, NULL, p, size);
-}
-
 /* ---- the operations ----------------------------------------------------- */
 
 static void *lslab_get(struct lslab_cache *k, size_t size,
@@ -790,7 +761,7 @@ static void *lslab_alloc(size_t size)
     if (size == 0)
         return OTHER_NOTHING;
     return size > LSLAB_MAX
-               ? lslab_whole_alloc(size)
+               ? other_whole_alloc(&heap, NULL, size)
                : lslab_get(untyped[lslab_class_of(size)], size, NULL);
 }
 
@@ -799,7 +770,7 @@ static void lslab_free(void *p, size_t size)
     if (p == OTHER_NOTHING)
         return;
     if (size > LSLAB_MAX)
-        lslab_whole_free(p, size);
+        other_whole_free(&heap, NULL, p, size);
     else
         lslab_put(untyped[lslab_class_of(size)], p, size, NULL);
 }

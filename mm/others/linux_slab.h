@@ -26,8 +26,7 @@ struct lslab_slab {
     struct lslab_cache *slab_cache; /* NULL: no slab begins here */
     uint8_t *slab_index;            /* from slab_active on: free objects */
     char *slab_first;               /* object */
-    uint32_t slab_active; /* objects allocated, or in queues; or the bytes
-                             requested, of whole pages */
+    uint32_t slab_active;           /* objects allocated, or in queues */
 };
 
 /* Free objects as pointers: of a processor, or shared. */

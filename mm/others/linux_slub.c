@@ -207,19 +207,11 @@ static bool slub_has(const struct slub_slab *s, const char *obj)
     return offset % size == 0 && offset / size < slub_objects(s);
 }
 
-static struct slub_slab *slub_page(const void *p)
-{
-    struct slub_slab *page = supply_info(heap.heap_supply, p);
-
-    if (page == NULL)
-        mm_panic("linux_slub: %p is not memory", p);
-    return page;
-}
-
 /* The slab of an allocated object. */
 static struct slub_slab *slub_slab_of(const struct slub_cache *k, void *obj)
 {
-    struct slub_slab *s = slub_page(obj)->slub_head;
+    const struct slub_slab *page = other_page(&heap, obj);
+    struct slub_slab *s = page->slub_head;
 
     if (s == NULL || s->slub_cache != k || !slub_has(s, obj))
         mm_panic("linux_slub: %p is not an object of %zu bytes", obj,
@@ -267,9 +259,12 @@ static struct slub_slab *slub_new(struct slub_cache *k)
     }
     if (at == NULL)
         return NULL;
-    s = slub_page(at);
-    for (size_t i = 0; i < bytes; i += PAGE_SIZE)
-        slub_page(at + i)->slub_head = s;
+    s = other_page(&heap, at);
+    for (size_t i = 0; i < bytes; i += PAGE_SIZE) {
+        struct slub_slab *page = other_page(&heap, at + i);
+
+        page->slub_head = s;
+    }
     s->slub_objects = (uint16_t)(bytes / k->cache_size);
     for (unsigned i = slub_objects(s); i-- > 0;) {
         if (k->cache_ctor != NULL)
@@ -633,26 +628,6 @@ static void slub_put(struct slub_cache *k, void *obj, size_t size,
     slub_leave();
 }
 
-/* ---- whole pages -------------------------------------------------------- */
-
-static void *slub_whole_alloc(size_t size)
-{
-    void *p = other_whole_alloc(&heap, NULL, size);
-
-    if (p != NULL)
-        slub_page(p)->slub_free = (uint32_t)size;
-    return p;
-}
-
-static void slub_whole_free(void *p, size_t size)
-{
-    const struct slub_slab *page = slub_page(p);
-
-    if (page->slub_head != NULL || page->slub_free != size)
-        mm_panic("linux_slub: %p is not a block of %zu bytes", p, size);
-    other_whole_free(&heap, NULL, p, size);
-}
-
 /* ---- caches ------------------------------------------------------------- */
 
 /* The oldest cache whose slabs are right for these objects, too. */
@@ -823,7 +798,7 @@ static void *slub_alloc(size_t size)
 {
     if (size == 0)
         return OTHER_NOTHING;
-    return size > SLUB_MAX ? slub_whole_alloc(size)
+    return size > SLUB_MAX ? other_whole_alloc(&heap, NULL, size)
                            : slub_get(slub_untyped(size), size, NULL);
 }
 
@@ -832,7 +807,7 @@ static void slub_free(void *p, size_t size)
     if (p == OTHER_NOTHING)
         return;
     if (size > SLUB_MAX)
-        slub_whole_free(p, size);
+        other_whole_free(&heap, NULL, p, size);
     else
         slub_put(slub_untyped(size), p, size, NULL);
 }

@@ -16,8 +16,7 @@ struct slub_slab {
     struct list slub_link;         /* on the node's list, or a processor's */
     struct slub_cache *slub_cache; /* NULL: of whole pages, or of none */
     struct slub_slab *slub_head;   /* of the slab's first page */
-    uint32_t slub_free;            /* free objects: the first's number; or bytes
-                                      requested, of whole pages */
+    uint32_t slub_free;            /* free objects: the first's number */
     uint16_t slub_objects;         /* and SLUB_LOCKED, where several run */
     uint16_t slub_inuse : 15;      /* with those on the list of a processor */
     uint16_t slub_frozen : 1;      /* it belongs to a processor */

@@ -237,6 +237,7 @@ struct other_heap {
     } __attribute__((aligned(OTHER_LINE))) heap_cpu_stat[OTHER_CPUS];
 #endif
     size_t heap_whole; /* blocks of other_whole_alloc */
+    const char *heap_name;
 };
 
 /* The running processor, and the counts to which it adds: interrupts are
@@ -252,6 +253,16 @@ struct other_heap {
 #endif
 
 void other_init(struct other_heap *h, const char *name, struct supply *s);
+
+/* The descriptor of the page that holds an address which a client frees. */
+static inline void *other_page(const struct other_heap *h, const void *addr)
+{
+    void *page = supply_info(h->heap_supply, addr);
+
+    if (page == NULL)
+        mm_panic("%s: %p is not memory", h->heap_name, addr);
+    return page;
+}
 
 /* The least i such that 1 << i bytes are enough for `size`, which is not 0. */
 static inline unsigned other_power(size_t size)

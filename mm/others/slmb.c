@@ -112,15 +112,6 @@ static unsigned slmb_page_lock(struct slmb_page *p, unsigned cpu)
 #endif
 }
 
-static struct slmb_page *slmb_page_of(const void *addr)
-{
-    struct slmb_page *p = supply_info(heap.heap_supply, addr);
-
-    if (p == NULL)
-        mm_panic("slmb: %p is not memory", addr);
-    return p;
-}
-
 /* The first list whose bound is large enough, or the last. */
 static unsigned slmb_class_of(size_t bytes)
 {
@@ -291,7 +282,7 @@ static void slmb_count_page(ptrdiff_t pages)
 /* A page that is one free block; the rest of its descriptor is zero. */
 static void slmb_add_page(unit_t *page, unsigned class, unsigned cpu)
 {
-    struct slmb_page *p = slmb_page_of(page);
+    struct slmb_page *p = other_page(&heap, page);
 
     MM_ASSERT(mm_lock_held(SET_LOCK(cpu)));
     p->slmb_used = 1;
@@ -340,7 +331,7 @@ static void *slmb_block_alloc(size_t bytes, size_t header, size_t align,
 static void slmb_block_free(void *b, size_t bytes, size_t header, size_t size,
                             struct other_cache *c)
 {
-    struct slmb_page *p = slmb_page_of(b);
+    struct slmb_page *p = other_page(&heap, b);
     unit_t *page = supply_page(heap.heap_supply, p);
     unsigned cpu = other_enter(&heap), set = slmb_page_lock(p, cpu);
     int units = UNITS_OF(bytes);
@@ -368,25 +359,6 @@ static void slmb_block_free(void *b, size_t bytes, size_t header, size_t size,
         supply_free(heap.heap_supply, page, 1);
 }
 
-/* ---- whole pages -------------------------------------------------------- */
-
-static void *slmb_whole_alloc(size_t size, struct other_cache *c)
-{
-    void *p = other_whole_alloc(&heap, c, size);
-
-    if (p != NULL)
-        slmb_page_of(p)->slmb_bytes = size;
-    return p;
-}
-
-static void slmb_whole_free(void *p, size_t size, struct other_cache *c)
-{
-    if (slmb_page_of(p)->slmb_bytes != size)
-        mm_panic("slmb: %p was allocated with %zu bytes, freed with %zu", p,
-                 slmb_page_of(p)->slmb_bytes, size);
-    other_whole_free(&heap, c, p, size);
-}
-
 /* ---- the operations ----------------------------------------------------- */
 
 static void slmb_init(struct supply *s)
@@ -409,7 +381,7 @@ static void *slmb_alloc(size_t size)
     if (size == 0)
         return OTHER_NOTHING;
     if (size >= PAGE_SIZE - SLMB_HEADER)
-        return slmb_whole_alloc(size, NULL);
+        return other_whole_alloc(&heap, NULL, size);
     b = slmb_block_alloc(size + SLMB_HEADER, SLMB_HEADER, SLMB_HEADER, size,
                          NULL);
     if (b == NULL)
@@ -421,11 +393,13 @@ static void *slmb_alloc(size_t size)
 static void slmb_free(void *p, size_t size)
 {
     const uint32_t *b = (const uint32_t *)((char *)p - SLMB_HEADER);
+    const struct slmb_page *page;
 
     if (p == OTHER_NOTHING)
         return;
-    if (!slmb_page_of(p)->slmb_used) {
-        slmb_whole_free(p, size, NULL);
+    page = other_page(&heap, p);
+    if (!page->slmb_used) {
+        other_whole_free(&heap, NULL, p, size);
         return;
     }
     if (*b != size)
@@ -441,7 +415,7 @@ static void *slmb_cache_alloc(struct other_cache *c)
     void *obj;
 
     if (size >= PAGE_SIZE)
-        obj = slmb_whole_alloc(size, c);
+        obj = other_whole_alloc(&heap, c, size);
     else
         obj =
             slmb_block_alloc(ROUND_UP(size, sizeof(unit_t)), 0,
@@ -458,7 +432,7 @@ static void slmb_cache_free(struct other_cache *c, void *obj)
     if (c->other_dtor != NULL)
         c->other_dtor(obj, size);
     if (size >= PAGE_SIZE)
-        slmb_whole_free(obj, size, c);
+        other_whole_free(&heap, c, obj, size);
     else
         slmb_block_free(obj, ROUND_UP(size, sizeof(unit_t)), 0, size, c);
 }

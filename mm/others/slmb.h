@@ -14,7 +14,6 @@ extern size_t slmb_bound[SLMB_CLASSES];
 /* The descriptor of a page. */
 struct slmb_page {
     struct list slmb_link; /* on a list, if it has free units */
-    size_t slmb_bytes;     /* of whole pages: what was requested; else 0 */
     uint16_t slmb_first;   /* the first free block, in units from the start */
     uint16_t slmb_units;   /* that are free */
     uint8_t slmb_used;     /* 1: it has blocks; 0: of whole pages, or of none */

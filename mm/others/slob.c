@@ -57,15 +57,6 @@ static struct other_heap heap;
 static struct slob_stat stat;
 static size_t free_bytes; /* in all pages that have blocks */
 
-static struct slob_page *page_of(const void *addr)
-{
-    struct slob_page *p = supply_info(heap.heap_supply, addr);
-
-    if (p == NULL)
-        mm_panic("slob: %p is not memory", addr);
-    return p;
-}
-
 static enum slob_class class_of(size_t bytes)
 {
     return bytes < 256 ? SLOB_SMALL : bytes < 1024 ? SLOB_MEDIUM : SLOB_LARGE;
@@ -203,7 +194,7 @@ static unit_t *list_take(struct list *list, int units, size_t header,
 /* A page that is one free block; the rest of its descriptor is zero. */
 static void add_page(unit_t *page, enum slob_class class)
 {
-    struct slob_page *p = page_of(page);
+    struct slob_page *p = other_page(&heap, page);
 
     MM_ASSERT(mm_lock_held(&heap.heap_lock));
     p->slob_used = 1;
@@ -249,7 +240,7 @@ static void *block_alloc(size_t bytes, size_t header, size_t align, size_t size,
 static void block_free(void *b, size_t bytes, size_t header, size_t size,
                        struct other_cache *c)
 {
-    struct slob_page *p = page_of(b);
+    struct slob_page *p = other_page(&heap, b);
     unit_t *page = supply_page(heap.heap_supply, p);
     int units = UNITS_OF(bytes);
     bool empty;
@@ -274,25 +265,6 @@ static void block_free(void *b, size_t bytes, size_t header, size_t size,
         supply_free(heap.heap_supply, page, 1);
 }
 
-/* ---- whole pages -------------------------------------------------------- */
-
-static void *whole_alloc(size_t size, struct other_cache *c)
-{
-    void *p = other_whole_alloc(&heap, c, size);
-
-    if (p != NULL)
-        page_of(p)->slob_bytes = size;
-    return p;
-}
-
-static void whole_free(void *p, size_t size, struct other_cache *c)
-{
-    if (page_of(p)->slob_bytes != size)
-        mm_panic("slob: %p was allocated with %zu bytes, freed with %zu", p,
-                 page_of(p)->slob_bytes, size);
-    other_whole_free(&heap, c, p, size);
-}
-
 /* ---- the operations ----------------------------------------------------- */
 
 static void slob_init(struct supply *s)
@@ -312,7 +284,7 @@ static void *slob_alloc(size_t size)
     if (size == 0)
         return OTHER_NOTHING;
     if (size >= PAGE_SIZE - slob_header)
-        return whole_alloc(size, NULL);
+        return other_whole_alloc(&heap, NULL, size);
     b = block_alloc(size + slob_header, slob_header,
                     aligned ? MAX(size, slob_header) : slob_header, size, NULL);
     if (b == NULL)
@@ -324,11 +296,13 @@ static void *slob_alloc(size_t size)
 static void slob_free(void *p, size_t size)
 {
     const uint32_t *b = (const uint32_t *)((char *)p - slob_header);
+    const struct slob_page *page;
 
     if (p == OTHER_NOTHING)
         return;
-    if (!page_of(p)->slob_used) {
-        whole_free(p, size, NULL);
+    page = other_page(&heap, p);
+    if (!page->slob_used) {
+        other_whole_free(&heap, NULL, p, size);
         return;
     }
     if (*b != size)
@@ -344,7 +318,7 @@ static void *slob_cache_alloc(struct other_cache *c)
     void *obj;
 
     if (size >= PAGE_SIZE)
-        obj = whole_alloc(size, c);
+        obj = other_whole_alloc(&heap, c, size);
     else
         obj = block_alloc(ROUND_UP(size, sizeof(unit_t)), 0,
                           MAX(c->other_align, slob_header), size, c);
@@ -360,7 +334,7 @@ static void slob_cache_free(struct other_cache *c, void *obj)
     if (c->other_dtor != NULL)
         c->other_dtor(obj, size);
     if (size >= PAGE_SIZE)
-        whole_free(obj, size, c);
+        other_whole_free(&heap, c, obj, size);
     else
         block_free(obj, ROUND_UP(size, sizeof(unit_t)), 0, size, c);
 }

@@ -23,7 +23,6 @@ enum slob_class {
 /* The descriptor of a page. */
 struct slob_page {
     struct list slob_link; /* on a list, if it has free units */
-    size_t slob_bytes;     /* of whole pages: what was requested; else 0 */
     uint16_t slob_first;   /* the first free block, in units from the start */
     uint16_t slob_units;   /* that are free */
     uint8_t slob_used;     /* 1: it has blocks; 0: of whole pages, or of none */

@@ -252,7 +252,7 @@ void other_resume(struct other_heap *h)
 
 void other_init(struct other_heap *h, const char *name, struct supply *s)
 {
-    *h = (struct other_heap){.heap_supply = s};
+    *h = (struct other_heap){.heap_name = name, .heap_supply = s};
     mm_lock_init(&h->heap_lock, name, LOCK_RANK_CACHE);
 }
 

@@ -6,8 +6,10 @@
 
 #include "mm/others/others.h"
 
-/* Counted. NULL: there is no memory. The caller notes the size in the
- * descriptor, and compares it before it frees. No lock is held. */
+/* Counted. NULL: there is no memory. The first word of the first page's
+ * descriptor is the size, which is compared when it is freed; in a page that
+ * has blocks of an allocator's own that word is a link, or 0. No lock is
+ * held. */
 void *other_whole_alloc(struct other_heap *h, struct other_cache *c,
                         size_t size);
 void other_whole_free(struct other_heap *h, struct other_cache *c, void *p,
