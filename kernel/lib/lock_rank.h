@@ -10,7 +10,8 @@ enum lock_rank {
     LOCK_RANK_PIPES = 5,       /* kernel/fs/pipe.c: their list */
     LOCK_RANK_RAMFS = 6,       /* kernel/fs/ramfs.c */
     LOCK_RANK_CACHE_LIST = 10, /* mm/kmem_cache.c: the list of all caches */
-    LOCK_RANK_SET = 15,        /* mm/others/slmb.c: a processor's pages */
+    LOCK_RANK_CACHES = 12,     /* mm/others/slabs.c: the list of caches */
+    LOCK_RANK_SET = 15,        /* there: a cache; slmb.c: a processor's pages */
     LOCK_RANK_CACHE = 20,      /* of each cache; oversize; unmapped slabs */
     LOCK_RANK_SEGKMEM = 30,    /* mm/segkmem.c: page ownership counts */
     LOCK_RANK_WATCH = 34,      /* tools/workshop/stress/ */

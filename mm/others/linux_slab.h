@@ -3,7 +3,7 @@
  */
 #pragma once
 
-#include "mm/others/others.h"
+#include "mm/others/slabs.h"
 
 #define LSLAB_UNTYPED 11              /* caches of alloc(): 32 bytes to */
 #define LSLAB_MAX     (2 * PAGE_SIZE) /* this; larger requests: whole pages */
@@ -22,11 +22,10 @@ enum lslab_index {
 
 /* The descriptor of a slab's first page. */
 struct lslab_slab {
-    struct list slab_link;          /* partial, full or free */
-    struct lslab_cache *slab_cache; /* NULL: no slab begins here */
-    uint8_t *slab_index;            /* from slab_active on: free objects */
-    char *slab_first;               /* object */
-    uint32_t slab_active;           /* objects allocated, or in queues */
+    struct slab slab;     /* on partial, full or free */
+    uint8_t *slab_index;  /* from slab_active on: free objects */
+    char *slab_first;     /* object */
+    uint32_t slab_active; /* objects allocated, or in queues */
 };
 
 /* Free objects as pointers: of a processor, or shared. */
@@ -38,32 +37,21 @@ struct lslab_queue {
 } __attribute__((aligned(OTHER_LINE)));
 
 struct lslab_cache {
-    struct list cache_link;
-    void (*cache_ctor)(void *obj, size_t size);
-    void (*cache_dtor)(void *obj, size_t size);
-    size_t cache_size;   /* bytes from one object to the next */
-    size_t cache_object; /* as requested */
-    unsigned cache_num;  /* objects in a slab */
-    unsigned cache_order;
+    struct slabs_cache cache;
     enum lslab_index cache_index;
     unsigned cache_colours;
-    size_t cache_colour_off;    /* bytes from one colour to the next */
+    size_t cache_colour_off; /* bytes from one colour to the next */
+    unsigned cache_batch;    /* objects that move at a time */
+    /* under its lock, as is cache.partial */
     unsigned cache_colour_next; /* of the last slab */
-    unsigned cache_batch;       /* objects that move at a time */
-    /* what is the node's */
-    struct list cache_partial;
     struct list cache_full;
     struct list cache_free;
-    size_t cache_slabs;
     size_t cache_free_objects; /* in slabs */
     size_t cache_free_limit;   /* above it free slabs are returned */
     bool cache_free_touched;
     struct lslab_queue cache_shared;
     struct lslab_queue cache_cpu[OTHER_CPUS];
 };
-
-/* Oldest first; those of alloc() are first. */
-extern struct list lslab_caches;
 
 extern struct lslab_stat {
     uint64_t stat_alloc_hit; /* from the processor's queue */

@@ -56,26 +56,29 @@
 #include "mm/page.h"
 
 #define SLUB_LINK     sizeof(uint32_t)
-#define SLUB_MANY     ((PAGE_SIZE << SLUB_MAX_ORDER) / 8) /* objects */
 #define SHRINK_SORTED 32      /* free objects of slabs that a shrink sorts */
 #define SLUB_LOCKED   0x8000u /* in slub_objects */
 
-struct list slub_caches;
+struct slabs slub;
 struct slub_stat slub_stat;
 
-static struct other_heap heap;
 static struct slub_cache untyped[SLUB_UNTYPED];
-static struct list back; /* slabs to return, at the end of an operation */
+
+static struct slub_cache *slub_cache_of(struct slabs_cache *k)
+{
+    return container_of(k, struct slub_cache, cache);
+}
+
+static struct slub_slab *slub_slab(struct list *l)
+{
+    return list_entry(l, struct slub_slab, slab.link);
+}
 
 /* ---- geometry ----------------------------------------------------------- */
 
 static unsigned slub_order_of(size_t bytes)
 {
-    unsigned order = 0;
-
-    while ((size_t)PAGE_SIZE << order < bytes)
-        order++;
-    return order;
+    return MAX(other_power(bytes), (unsigned)PAGE_SHIFT) - PAGE_SHIFT;
 }
 
 static unsigned log2_of(size_t n)
@@ -128,40 +131,39 @@ static void slub_shape(struct slub_cache *k, size_t object, size_t align,
     size_t size = ROUND_UP(object, SLUB_LINK);
     unsigned least;
 
-    k->cache_object = object;
+    k->cache.object = k->cache_largest = object;
     k->cache_offset = constructed ? size : object / 2 & ~(SLUB_LINK - 1);
     if (constructed)
         size += SLUB_LINK;
     size = ROUND_UP(size, MAX(align, (size_t)8));
-    k->cache_size = size;
-    k->cache_order = slub_best_order(size);
-    k->cache_least = slub_order_of(size);
-    k->cache_objects = (unsigned)(((size_t)PAGE_SIZE << k->cache_order) / size);
+    k->cache.size = size;
+    k->cache.order = slub_best_order(size);
+    k->cache.num = (unsigned)(slabs_bytes(&k->cache) / size);
     least = log2_of(size) / 2;
     k->cache_min = least < 5 ? 5 : MIN(least, 10u);
-    k->cache_cpu_most = (unsigned)(2 * slub_keep(size) + k->cache_objects - 1) /
-                        k->cache_objects;
+    k->cache_cpu_most =
+        (unsigned)(2 * slub_keep(size) + k->cache.num - 1) / k->cache.num;
 }
 
 static void slub_cache_start(struct slub_cache *k)
 {
     k->cache_users = 1;
-    list_init(&k->cache_partial);
     for (unsigned i = 0; i < OTHER_CPUS; i++)
         list_init(&k->cache_cpu[i].cpu_partial);
-    list_insert_before(&slub_caches, &k->cache_link);
+    slabs_add(&slub, &k->cache);
 }
 
 /* ---- objects and their slabs -------------------------------------------- */
 
 static void *slub_at(uint32_t n)
 {
-    return heap.heap_supply->supply_base + ((size_t)(n - 1) << 3);
+    return slub.heap.heap_supply->supply_base + ((size_t)(n - 1) << 3);
 }
 
 static uint32_t slub_number(const char *obj)
 {
-    return (uint32_t)((size_t)(obj - heap.heap_supply->supply_base) >> 3) + 1;
+    return (uint32_t)((size_t)(obj - slub.heap.heap_supply->supply_base) >> 3) +
+           1;
 }
 
 static uint32_t *slub_link(const struct slub_cache *k, void *obj)
@@ -177,7 +179,7 @@ static void slub_push(const struct slub_cache *k, uint32_t *list, void *obj)
 
 static char *slub_begin(const struct slub_slab *s)
 {
-    return supply_page(heap.heap_supply, s);
+    return supply_page(slub.heap.heap_supply, s);
 }
 
 static unsigned slub_objects(const struct slub_slab *s)
@@ -185,11 +187,12 @@ static unsigned slub_objects(const struct slub_slab *s)
     return MM_UNLOCKED(s->slub_objects) & ~SLUB_LOCKED;
 }
 
-static size_t slub_bytes(const struct slub_slab *s)
+/* Of its pages: a slab of the least order has fewer objects. */
+static size_t slub_bytes(const struct slub_slab *s, const struct slabs_cache *k)
 {
-    return slub_objects(s) == s->slub_cache->cache_objects
-               ? (size_t)PAGE_SIZE << s->slub_cache->cache_order
-               : (size_t)PAGE_SIZE << s->slub_cache->cache_least;
+    return slub_objects(s) == k->num
+               ? slabs_bytes(k)
+               : (size_t)PAGE_SIZE << slub_order_of(k->size);
 }
 
 /* Free objects, but for those on the list of a processor. */
@@ -198,24 +201,16 @@ static unsigned slub_free_objects(const struct slub_slab *s)
     return slub_objects(s) - s->slub_inuse;
 }
 
-/* Whether an object of the slab begins here. */
-static bool slub_has(const struct slub_slab *s, const char *obj)
-{
-    size_t offset = (size_t)(obj - slub_begin(s));
-    size_t size = s->slub_cache->cache_size;
-
-    return offset % size == 0 && offset / size < slub_objects(s);
-}
-
 /* The slab of an allocated object. */
 static struct slub_slab *slub_slab_of(const struct slub_cache *k, void *obj)
 {
-    const struct slub_slab *page = other_page(&heap, obj);
+    const struct slub_slab *page = other_page(&slub.heap, obj);
     struct slub_slab *s = page->slub_head;
 
-    if (s == NULL || s->slub_cache != k || !slub_has(s, obj))
+    if (s == NULL || s->slab.cache != &k->cache ||
+        !slabs_has(&k->cache, slub_begin(s), slub_objects(s), obj))
         mm_panic("linux_slub: %p is not an object of %zu bytes", obj,
-                 k->cache_object);
+                 k->cache.object);
     return s;
 }
 
@@ -249,90 +244,49 @@ static void slub_unlock(struct slub_slab *s)
  * lock is held. NULL: there is no memory. */
 static struct slub_slab *slub_new(struct slub_cache *k)
 {
-    size_t bytes = (size_t)PAGE_SIZE << k->cache_order;
-    char *at = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+    size_t bytes = slabs_bytes(&k->cache);
+    char *at = supply_alloc(slub.heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
     struct slub_slab *s;
 
     if (at == NULL) {
-        bytes = (size_t)PAGE_SIZE << k->cache_least;
-        at = supply_alloc(heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
+        bytes = (size_t)PAGE_SIZE << slub_order_of(k->cache.size);
+        at = supply_alloc(slub.heap.heap_supply, bytes >> PAGE_SHIFT, bytes);
     }
     if (at == NULL)
         return NULL;
-    s = other_page(&heap, at);
+    s = other_page(&slub.heap, at);
     for (size_t i = 0; i < bytes; i += PAGE_SIZE) {
-        struct slub_slab *page = other_page(&heap, at + i);
+        struct slub_slab *page = other_page(&slub.heap, at + i);
 
         page->slub_head = s;
     }
-    s->slub_objects = (uint16_t)(bytes / k->cache_size);
-    for (unsigned i = slub_objects(s); i-- > 0;) {
-        if (k->cache_ctor != NULL)
-            k->cache_ctor(at + i * k->cache_size, k->cache_object);
-        slub_push(k, &s->slub_free, at + i * k->cache_size);
-    }
+    s->slub_objects = (uint16_t)(bytes / k->cache.size);
+    slabs_objects(&k->cache, at, s->slub_objects, k->cache.ctor);
+    for (unsigned i = s->slub_objects; i-- > 0;)
+        slub_push(k, &s->slub_free, at + i * k->cache.size);
     return s;
 }
 
-/* Notes that a slab without allocated objects, which is on no list, goes back
- * at the end of the operation. */
-static void slub_discard(struct slub_slab *s)
+/* The end of a slab, without a lock. */
+static void slub_destroy(struct slab *slab, const struct slabs_cache *k)
 {
-    MM_ASSERT(mm_lock_held(&heap.heap_lock) && s->slub_inuse == 0);
+    const struct slub_slab *s = slub_slab(&slab->link);
+    char *at = slub_begin(s);
+
+    slabs_objects(k, at, slub_objects(s), k->dtor);
+    supply_free(slub.heap.heap_supply, at, slub_bytes(s, k) >> PAGE_SHIFT);
+}
+
+/* A slab without allocated objects, which is on no list, goes back. */
+static void slub_discard(struct slub_cache *k, struct slub_slab *s)
+{
+    size_t bytes = slub_bytes(s, &k->cache);
+
     OTHER_ADD(slub_stat.stat_returned, 1);
-    s->slub_cache->cache_slabs--;
-    other_count_external(&heap, -(ptrdiff_t)slub_bytes(s));
-    other_count_pages(&heap, -(ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
-    list_insert_before(&back, &s->slub_link);
+    slabs_discard(&slub, &s->slab, bytes, bytes);
 }
 
-/* A slab to return, with what is fixed of its cache, which may end meanwhile.
- * NULL: there is none. */
-static struct slub_slab *slub_next_back(struct slub_cache *k, size_t *bytes)
-{
-    struct slub_slab *s = NULL;
-
-    other_enter(&heap);
-    other_share(&heap);
-    if (!list_empty(&back)) {
-        s = list_entry(back.next, struct slub_slab, slub_link);
-        list_remove(&s->slub_link);
-        memcpy(k, s->slub_cache, offsetof(struct slub_cache, cache_users));
-        *bytes = slub_bytes(s);
-        s->slub_cache = NULL;
-    }
-    other_unshare(&heap);
-    other_leave(&heap);
-    return s;
-}
-
-static __attribute__((noinline)) void slub_return_slabs(void)
-{
-    struct slub_slab *s;
-    struct slub_cache k;
-    size_t bytes;
-
-    while ((s = slub_next_back(&k, &bytes)) != NULL) {
-        char *at = slub_begin(s);
-
-        for (unsigned i = 0; k.cache_dtor != NULL && i < slub_objects(s); i++)
-            k.cache_dtor(at + i * k.cache_size, k.cache_object);
-        supply_free(heap.heap_supply, at, bytes >> PAGE_SHIFT);
-    }
-}
-
-/* The end of an operation: without a lock, objects are destroyed and pages
- * returned. */
-static void slub_leave(void)
-{
-    bool more = MM_UNLOCKED(back.next) != &back;
-
-    other_leave(&heap);
-    if (unlikely(more))
-        slub_return_slabs();
-}
-
-/* ---- the node's list: between other_share and other_unshare -------------- */
+/* ---- the node's list: the cache's lock is held --------------------------- */
 
 /* A slab leaves a processor: it goes to the begin or the end of the list, or
  * back. */
@@ -345,20 +299,20 @@ static void node_add(struct slub_cache *k, struct slub_slab *s, bool tail)
     empty = s->slub_inuse == 0;
     slub_unlock(s);
     if (empty && k->cache_partials >= k->cache_min) {
-        slub_discard(s);
+        slub_discard(k, s);
         return;
     }
     if (tail)
-        list_insert_before(&k->cache_partial, &s->slub_link);
+        list_insert_before(&k->cache.partial, &s->slab.link);
     else
-        list_insert_after(&k->cache_partial, &s->slub_link);
+        list_insert_after(&k->cache.partial, &s->slab.link);
     k->cache_partials++;
     OTHER_ADD(slub_stat.stat_add, 1);
 }
 
 static void node_remove(struct slub_cache *k, struct slub_slab *s)
 {
-    list_remove(&s->slub_link);
+    list_remove(&s->slab.link);
     k->cache_partials--;
     OTHER_ADD(slub_stat.stat_remove, 1);
 }
@@ -366,8 +320,7 @@ static void node_remove(struct slub_cache *k, struct slub_slab *s)
 /* Takes the first of the list for a processor. */
 static struct slub_slab *node_take(struct slub_cache *k)
 {
-    struct slub_slab *s =
-        list_entry(k->cache_partial.next, struct slub_slab, slub_link);
+    struct slub_slab *s = slub_slab(k->cache.partial.next);
 
     node_remove(k, s);
     slub_lock(s);
@@ -402,17 +355,16 @@ static bool cpu_take(struct slub_cpu *cpu)
 /* A frozen slab. */
 static void cpu_add(struct slub_cpu *cpu, struct slub_slab *s)
 {
-    list_insert_after(&cpu->cpu_partial, &s->slub_link);
+    list_insert_after(&cpu->cpu_partial, &s->slab.link);
     cpu->cpu_partials++;
 }
 
 /* The first of its partial slabs, which is on no list then. */
 static struct slub_slab *cpu_remove(struct slub_cpu *cpu)
 {
-    struct slub_slab *s =
-        list_entry(cpu->cpu_partial.next, struct slub_slab, slub_link);
+    struct slub_slab *s = slub_slab(cpu->cpu_partial.next);
 
-    list_remove(&s->slub_link);
+    list_remove(&s->slab.link);
     cpu->cpu_partials--;
     return s;
 }
@@ -421,7 +373,7 @@ static struct slub_slab *cpu_remove(struct slub_cpu *cpu)
 static void cpu_unfreeze(struct slub_cache *k, struct slub_cpu *cpu)
 {
     if (cpu->cpu_partials != 0)
-        other_count_lock(&heap);
+        other_count_lock(&slub.heap);
     while (cpu->cpu_partials != 0)
         node_add(k, cpu_remove(cpu), true);
 }
@@ -451,7 +403,7 @@ static void cpu_deactivate(struct slub_cache *k, struct slub_cpu *cpu)
     OTHER_ADD(slub_stat.stat_deactivate_full, full);
     if (full)
         return;
-    other_count_lock(&heap);
+    other_count_lock(&slub.heap);
     if (empty)
         OTHER_ADD(slub_stat.stat_deactivate_empty, 1);
     else if (remote)
@@ -471,8 +423,8 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
 
     if (MM_UNLOCKED(k->cache_partials) == 0)
         return false;
-    other_count_lock(&heap);
-    other_share(&heap);
+    other_count_lock(&slub.heap);
+    other_share_part(&k->cache.lock);
     OTHER_ADD(slub_stat.stat_from_partial, 1);
     while (k->cache_partials != 0 && added <= k->cache_cpu_most / 2) {
         if (cpu->cpu_slab == NULL) {
@@ -484,7 +436,7 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
             added++;
         }
     }
-    other_unshare(&heap);
+    other_unshare_part(&k->cache.lock);
     return cpu->cpu_slab != NULL;
 }
 
@@ -513,45 +465,44 @@ static bool cpu_refill(struct slub_cache *k, struct slub_cpu *cpu)
 static void cpu_install(struct slub_cache *k, struct slub_cpu *cpu,
                         struct slub_slab *s)
 {
-    other_share(&heap);
+    size_t bytes = slub_bytes(s, &k->cache);
+
+    other_share_part(&k->cache.lock);
     if (cpu->cpu_slab != NULL)
         cpu_deactivate(k, cpu);
-    k->cache_slabs++;
     OTHER_ADD(slub_stat.stat_new, 1);
-    OTHER_ADD(slub_stat.stat_fallback, slub_objects(s) != k->cache_objects);
-    s->slub_cache = k;
+    OTHER_ADD(slub_stat.stat_fallback, slub_objects(s) != k->cache.num);
+    slabs_grow(&slub, &k->cache, &s->slab, bytes, bytes);
     s->slub_frozen = 1;
-    other_count_external(&heap, (ptrdiff_t)slub_bytes(s));
-    other_count_pages(&heap, (ptrdiff_t)(slub_bytes(s) >> PAGE_SHIFT));
     cpu->cpu_slab = s;
     cpu_take(cpu);
-    other_unshare(&heap);
+    other_unshare_part(&k->cache.lock);
 }
 
 static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
 {
-    struct slub_cpu *cpu = &k->cache_cpu[other_enter(&heap)];
+    struct slub_cpu *cpu = &k->cache_cpu[other_enter(&slub.heap)];
     struct slub_slab *s;
     void *obj = NULL;
 
     OTHER_ADD(slub_stat.stat_alloc_fast, cpu->cpu_free != 0);
     OTHER_ADD(slub_stat.stat_alloc_slow, cpu->cpu_free == 0);
     if (cpu->cpu_free == 0 && !cpu_refill(k, cpu)) {
-        other_leave(&heap);
+        other_leave(&slub.heap);
         s = slub_new(k);
-        cpu = &k->cache_cpu[other_enter(&heap)];
+        cpu = &k->cache_cpu[other_enter(&slub.heap)];
         if (s != NULL)
             cpu_install(k, cpu, s);
     }
     if (cpu->cpu_free != 0) {
         obj = slub_at(cpu->cpu_free);
         cpu->cpu_free = *slub_link(k, obj);
-        other_count_external(&heap, -(ptrdiff_t)k->cache_size);
-        other_count_alloc(&heap, c, size, k->cache_size, 0);
+        other_count_external(&slub.heap, -(ptrdiff_t)k->cache.size);
+        other_count_alloc(&slub.heap, c, size, k->cache.size, 0);
     } else {
-        other_count_fail(&heap, c);
+        other_count_fail(&slub.heap, c);
     }
-    slub_leave();
+    slabs_leave(&slub);
     return obj;
 }
 
@@ -559,7 +510,7 @@ static void *slub_get(struct slub_cache *k, size_t size, struct other_cache *c)
 
 /* Locks a slab. If its last object is to be freed, while it is on the node's
  * list, that is shared first: true. */
-static bool slub_lock_last(struct slub_slab *s)
+static bool slub_lock_last(struct slub_cache *k, struct slub_slab *s)
 {
     bool last;
 
@@ -568,8 +519,8 @@ static bool slub_lock_last(struct slub_slab *s)
     if (!last)
         return false;
     slub_unlock(s);
-    other_count_lock(&heap);
-    other_share(&heap);
+    other_count_lock(&slub.heap);
+    other_share_part(&k->cache.lock);
     slub_lock(s);
     return true;
 }
@@ -578,12 +529,12 @@ static bool slub_lock_last(struct slub_slab *s)
 static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
                            struct slub_slab *s, void *obj)
 {
-    bool node = slub_lock_last(s), was_full = s->slub_free == 0;
+    bool node = slub_lock_last(k, s), was_full = s->slub_free == 0;
     bool frozen = s->slub_frozen, empty;
 
     if (s->slub_inuse == 0 || s->slub_free == slub_number(obj))
         mm_panic("linux_slub: %p, %zu bytes: it is free already", obj,
-                 k->cache_object);
+                 k->cache.object);
     OTHER_ADD(slub_stat.stat_free_slow, 1);
     OTHER_ADD(slub_stat.stat_free_frozen, frozen);
     slub_push(k, &s->slub_free, obj);
@@ -595,17 +546,17 @@ static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
     if (node) {
         if (empty && k->cache_partials >= k->cache_min) {
             node_remove(k, s);
-            slub_discard(s);
+            slub_discard(k, s);
         }
-        other_unshare(&heap);
+        other_unshare_part(&k->cache.lock);
     }
     if (was_full && !frozen) {
         OTHER_ADD(slub_stat.stat_cpu_free, 1);
         if (cpu->cpu_partials >= k->cache_cpu_most) {
             OTHER_ADD(slub_stat.stat_cpu_drain, 1);
-            other_share(&heap);
+            other_share_part(&k->cache.lock);
             cpu_unfreeze(k, cpu);
-            other_unshare(&heap);
+            other_unshare_part(&k->cache.lock);
         }
         cpu_add(cpu, s);
     }
@@ -614,118 +565,118 @@ static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
 static void slub_put(struct slub_cache *k, void *obj, size_t size,
                      struct other_cache *c)
 {
-    struct slub_cpu *cpu = &k->cache_cpu[other_enter(&heap)];
+    struct slub_cpu *cpu = &k->cache_cpu[other_enter(&slub.heap)];
     struct slub_slab *s = slub_slab_of(k, obj);
 
-    other_count_external(&heap, (ptrdiff_t)k->cache_size);
-    other_count_free(&heap, c, size, k->cache_size, 0);
+    other_count_external(&slub.heap, (ptrdiff_t)k->cache.size);
+    other_count_free(&slub.heap, c, size, k->cache.size, 0);
     if (s == cpu->cpu_slab) {
         OTHER_ADD(slub_stat.stat_free_fast, 1);
         slub_push(k, &cpu->cpu_free, obj);
     } else {
         slub_free_slow(k, cpu, s, obj);
     }
-    slub_leave();
+    slabs_leave(&slub);
 }
 
 /* ---- caches ------------------------------------------------------------- */
 
-/* The oldest cache whose slabs are right for these objects, too. */
+/* The oldest cache whose slabs are right for these objects, too: it gets a
+ * further user. NULL: there is none. */
 static struct slub_cache *slub_alias(const struct other_cache *c)
 {
-    struct slub_cache want;
+    struct slub_cache want, *found = NULL;
 
     if (c->other_ctor != NULL)
         return NULL;
     slub_shape(&want, c->other_size, c->other_align, false);
-    list_for_each (l, &slub_caches) {
-        struct slub_cache *k = list_entry(l, struct slub_cache, cache_link);
+    slabs_caches_lock(&slub);
+    list_for_each (l, &slub.caches) {
+        struct slub_cache *k = list_entry(l, struct slub_cache, cache.link);
 
-        if (k->cache_users != 0 && k->cache_ctor == NULL &&
-            k->cache_size >= want.cache_size &&
-            k->cache_size - want.cache_size < SLUB_LINK &&
-            k->cache_size % MAX(c->other_align, (size_t)8) == 0)
-            return k;
+        if (found == NULL && k->cache_users != 0 && k->cache.ctor == NULL &&
+            k->cache.size >= want.cache.size &&
+            k->cache.size - want.cache.size < SLUB_LINK &&
+            k->cache.size % MAX(c->other_align, (size_t)8) == 0)
+            found = k;
     }
-    return NULL;
+    if (found != NULL) {
+        found->cache_users++;
+        found->cache_largest = MAX(found->cache_largest, c->other_size);
+        OTHER_ADD(slub_stat.stat_aliases, 1);
+    }
+    slabs_caches_unlock(&slub);
+    return found;
 }
 
 static bool slub_cache_create(struct other_cache *c)
 {
-    struct slub_cache *k;
+    struct slub_cache *k = slub_alias(c);
 
-    other_enter(&heap);
-    other_share(&heap);
-    k = slub_alias(c);
-    if (k != NULL) {
-        k->cache_users++;
-        if (k->cache_object < c->other_size)
-            k->cache_object = c->other_size;
-        OTHER_ADD(slub_stat.stat_aliases, 1);
+    if (k == NULL) {
+        k = supply_record(slub.heap.heap_supply, sizeof(*k));
+        if (k == NULL)
+            return false;
+        k->cache.ctor = c->other_ctor;
+        k->cache.dtor = c->other_dtor;
+        slub_shape(k, c->other_size, c->other_align, c->other_ctor != NULL);
+        slub_cache_start(k);
     }
-    other_unshare(&heap);
-    other_leave(&heap);
-    c->other_own = k != NULL ? k : supply_record(heap.heap_supply, sizeof(*k));
-    if (k != NULL || c->other_own == NULL)
-        return k != NULL;
-    k = c->other_own;
-    k->cache_ctor = c->other_ctor;
-    k->cache_dtor = c->other_dtor;
-    slub_shape(k, c->other_size, c->other_align, c->other_ctor != NULL);
-    other_enter(&heap);
-    other_share(&heap);
-    slub_cache_start(k);
-    other_unshare(&heap);
-    other_leave(&heap);
+    c->other_own = k;
     return true;
 }
 
-/* All slabs of a processor move to the node's list: of one cache, or all:
- * NULL. */
-static void flush_cpu(unsigned n, void *only)
+/* All slabs of a processor move to the node's list. */
+static void flush_cpu(struct slabs_cache *cache, unsigned n)
 {
-    other_share(&heap);
-    list_for_each (l, &slub_caches) {
-        struct slub_cache *k = list_entry(l, struct slub_cache, cache_link);
-        struct slub_cpu *cpu = &k->cache_cpu[n];
+    struct slub_cache *k = slub_cache_of(cache);
+    struct slub_cpu *cpu = &k->cache_cpu[n];
 
-        if (only != NULL && only != k)
-            continue;
-        if (cpu->cpu_slab != NULL)
-            cpu_deactivate(k, cpu);
-        cpu_unfreeze(k, cpu);
-    }
-    other_unshare(&heap);
+    if (cpu->cpu_slab != NULL)
+        cpu_deactivate(k, cpu);
+    cpu_unfreeze(k, cpu);
 }
 
-/* After flush_cpu: returns slabs without allocated objects, and sorts the
- * node's list: those with few free objects are first, so that they fill, and
- * those with many last, so that they become free. */
-static void slub_shrink(struct slub_cache *k)
+/* Returns slabs without allocated objects, and sorts the node's list: those
+ * with few free objects are first, so that they fill, and those with many last,
+ * so that they become free. */
+static void sort_node(struct slabs_cache *cache, unsigned cpu UNUSED)
 {
+    struct slub_cache *k = slub_cache_of(cache);
     struct list sorted[SHRINK_SORTED + 2]; /* by free objects */
 
     for (unsigned i = 0; i < ARRAY_SIZE(sorted); i++)
         list_init(&sorted[i]);
-    while (!list_empty(&k->cache_partial)) {
-        struct slub_slab *s =
-            list_entry(k->cache_partial.next, struct slub_slab, slub_link);
+    while (!list_empty(&k->cache.partial)) {
+        struct slub_slab *s = slub_slab(k->cache.partial.next);
         unsigned free;
 
         slub_lock(s);
         free = slub_free_objects(s);
         slub_unlock(s);
-        list_remove(&s->slub_link);
+        list_remove(&s->slab.link);
         if (free < slub_objects(s)) {
             list_insert_before(&sorted[MIN(free, SHRINK_SORTED + 1u)],
-                               &s->slub_link);
+                               &s->slab.link);
         } else {
             k->cache_partials--;
-            slub_discard(s);
+            slub_discard(k, s);
         }
     }
     for (unsigned i = 0; i < ARRAY_SIZE(sorted); i++)
-        list_splice(&sorted[i], &k->cache_partial);
+        list_splice(&sorted[i], &k->cache.partial);
+}
+
+/* Returns what is free of one cache, or of all: NULL. */
+static void slub_shrink(struct slabs_cache *only)
+{
+    slabs_each_cpu(&slub, only, flush_cpu);
+    slabs_each(&slub, only, sort_node);
+}
+
+static void slub_pressure(void)
+{
+    slub_shrink(NULL);
 }
 
 /* The last user of a cache ends it. */
@@ -734,62 +685,23 @@ static void slub_cache_destroy(struct other_cache *c)
     struct slub_cache *k = c->other_own;
     bool last;
 
-    other_enter(&heap);
-    other_share(&heap);
+    slabs_caches_lock(&slub);
     last = --k->cache_users == 0;
-    other_unshare(&heap);
-    other_leave(&heap);
+    slabs_caches_unlock(&slub);
     if (!last)
         return;
-    other_each_cpu(&heap, flush_cpu, k);
-    other_enter(&heap);
-    other_share(&heap);
-    slub_shrink(k);
-    MM_ASSERT(k->cache_slabs == 0);
-    list_remove(&k->cache_link);
-    other_unshare(&heap);
-    slub_leave();
-    supply_record_free(heap.heap_supply, k, sizeof(*k));
-}
-
-static void slub_pressure(void)
-{
-    other_each_cpu(&heap, flush_cpu, NULL);
-    other_enter(&heap);
-    other_share(&heap);
-    list_for_each (l, &slub_caches)
-        slub_shrink(list_entry(l, struct slub_cache, cache_link));
-    other_unshare(&heap);
-    slub_leave();
+    slub_shrink(&k->cache);
+    slabs_remove(&slub, &k->cache);
+    supply_record_free(slub.heap.heap_supply, k, sizeof(*k));
 }
 
 /* ---- the operations ----------------------------------------------------- */
-
-/* 8, 16, 32, 64, 96, 128, 192, 256, 512, … */
-static void slub_init(struct supply *s)
-{
-    static const size_t small[] = {8, 16, 32, 64, 96, 128, 192};
-
-    other_init(&heap, "linux_slub", s);
-    memset(untyped, 0, sizeof(untyped));
-    memset(&slub_stat, 0, sizeof(slub_stat));
-    list_init(&slub_caches);
-    list_init(&back);
-    for (unsigned i = 0; i < SLUB_UNTYPED; i++) {
-        slub_shape(&untyped[i],
-                   i < ARRAY_SIZE(small)
-                       ? small[i]
-                       : (size_t)256 << (i - ARRAY_SIZE(small)),
-                   0, false);
-        slub_cache_start(&untyped[i]);
-    }
-}
 
 static struct slub_cache *slub_untyped(size_t size)
 {
     struct slub_cache *k = untyped;
 
-    while (k->cache_object < size)
+    while (k->cache.object < size)
         k++;
     return k;
 }
@@ -798,7 +710,7 @@ static void *slub_alloc(size_t size)
 {
     if (size == 0)
         return OTHER_NOTHING;
-    return size > SLUB_MAX ? other_whole_alloc(&heap, NULL, size)
+    return size > SLUB_MAX ? other_whole_alloc(&slub.heap, NULL, size)
                            : slub_get(slub_untyped(size), size, NULL);
 }
 
@@ -807,7 +719,7 @@ static void slub_free(void *p, size_t size)
     if (p == OTHER_NOTHING)
         return;
     if (size > SLUB_MAX)
-        other_whole_free(&heap, NULL, p, size);
+        other_whole_free(&slub.heap, NULL, p, size);
     else
         slub_put(slub_untyped(size), p, size, NULL);
 }
@@ -824,152 +736,102 @@ static void slub_cache_free(struct other_cache *c, void *obj)
 
 /* ---- looking ------------------------------------------------------------ */
 
-/* What check() finds in all slabs. */
-struct slub_sum {
-    size_t sum_frozen; /* slabs that belong to a processor */
-    size_t sum_slabs;
-    size_t sum_free; /* bytes */
-    size_t sum_objects;
-};
-
-/* Counts the objects of a list, none of which was seen before. */
-static bool count_list(struct slub_slab *s, uint32_t n, uint8_t *seen,
-                       unsigned *count)
-{
-    const struct supply *pages = heap.heap_supply;
-
-    for (; n != 0; ++*count) {
-        char *obj = slub_at(n);
-        size_t i = (size_t)(obj - slub_begin(s)) / s->slub_cache->cache_size;
-
-        if (n - 1 >= pages->supply_pages << (PAGE_SHIFT - 3) ||
-            obj < slub_begin(s) || !slub_has(s, obj) ||
-            seen[i / 8] & 1 << i % 8)
-            return false;
-        seen[i / 8] |= (uint8_t)(1 << i % 8);
-        n = *slub_link(s->slub_cache, obj);
-    }
-    return true;
-}
-
-/* A slab, and the list of the processor that has it as its current one. */
-static const char *check_slab(struct slub_slab *s, uint32_t list,
-                              struct slub_sum *sum)
-{
-    uint8_t seen[SLUB_MANY / 8] = {0};
-    unsigned own = 0, cpu = 0;
-
-    if (!count_list(s, s->slub_free, seen, &own) ||
-        !count_list(s, list, seen, &cpu))
-        return "a list has an object of another slab, or one twice";
-    if (own != slub_free_objects(s))
-        return "a slab has not as many free objects as it counts";
-    sum->sum_free += slub_bytes(s) -
-                     (slub_objects(s) - own - cpu) * s->slub_cache->cache_size;
-    sum->sum_objects += slub_objects(s) - own - cpu;
-    sum->sum_slabs++;
-    return NULL;
-}
-
 /* A list of slabs, which are frozen or not. */
-static const char *check_partial(const struct slub_cache *k, struct list *list,
-                                 size_t count, bool frozen,
-                                 struct slub_sum *sum)
+static const char *slub_check_list(const struct slub_cache *k,
+                                   struct list *list, size_t count, bool frozen,
+                                   struct slabs_sum *sum)
 {
-    const char *wrong = NULL;
     size_t n = 0;
 
     list_for_each (l, list) {
-        struct slub_slab *s = list_entry(l, struct slub_slab, slub_link);
+        const struct slub_slab *s = slub_slab(l);
 
-        if (++n > count || s->slub_cache != k || s->slub_frozen != frozen ||
-            s->slub_free == 0)
+        if (++n > count || s->slab.cache != &k->cache ||
+            s->slub_frozen != frozen || s->slub_free == 0)
             return "a list has a slab that is full, or another's";
-        wrong = check_slab(s, 0, sum);
-        if (wrong != NULL)
-            return wrong;
     }
-    sum->sum_frozen += frozen ? n : 0;
+    sum->listed += n;
     return n == count ? NULL : "a list has not as many slabs as are counted";
 }
 
-static const char *check_cache(struct slub_cache *k, struct slub_sum *sum)
+static const char *slub_check_cache(struct slabs_cache *cache,
+                                    struct slabs_sum *sum)
 {
+    struct slub_cache *k = slub_cache_of(cache);
     const char *wrong =
-        check_partial(k, &k->cache_partial, k->cache_partials, false, sum);
+        slub_check_list(k, &k->cache.partial, k->cache_partials, false, sum);
 
     for (unsigned i = 0; wrong == NULL && i < OTHER_CPUS; i++) {
         struct slub_cpu *cpu = &k->cache_cpu[i];
+        const struct slub_slab *s = cpu->cpu_slab;
 
         wrong =
-            check_partial(k, &cpu->cpu_partial, cpu->cpu_partials, true, sum);
-        if (wrong != NULL || cpu->cpu_slab == NULL)
-            continue;
-        if (cpu->cpu_slab->slub_cache != k || !cpu->cpu_slab->slub_frozen)
-            return "a processor has a slab that is not frozen";
-        wrong = check_slab(cpu->cpu_slab, cpu->cpu_free, sum);
-        sum->sum_frozen++;
+            slub_check_list(k, &cpu->cpu_partial, cpu->cpu_partials, true, sum);
+        if (s != NULL && (s->slab.cache != cache || !s->slub_frozen))
+            wrong = "a processor has a slab that is not frozen";
+        sum->listed += s != NULL;
     }
     return wrong;
 }
 
-/* The slabs that are on no list: they are full. */
-static const char *check_full(struct slub_sum *sum)
+static void see_list(struct slabs_view *v, const struct slub_cache *k,
+                     uint32_t n)
 {
-    const struct supply *pages = heap.heap_supply;
-    size_t slabs = 0, frozen = 0;
-    const char *wrong = NULL;
+    for (; n != 0; n = *slub_link(k, slub_at(n)))
+        if (!slabs_see(v, slub_at(n))) {
+            v->wrong = "a list has an object of another slab, or one twice";
+            return;
+        }
+}
 
-    list_for_each (l, &back) /* others are about to return them */
-        sum->sum_slabs++;
-    for (size_t i = 0; wrong == NULL && i < pages->supply_pages; i++) {
-        struct slub_slab *s = (struct slub_slab *)pages->supply_info[i];
+/* Full slabs are on no list. */
+static void slub_look(struct slab *slab, struct slabs_view *v)
+{
+    const struct slub_cache *k = slub_cache_of(slab->cache);
+    const struct slub_slab *s = slub_slab(&slab->link);
 
-        if (s->slub_cache == NULL)
-            continue;
-        slabs++;
-        frozen += s->slub_frozen;
-        if (!s->slub_frozen && s->slub_free == 0)
-            wrong = check_slab(s, 0, sum);
-    }
-    if (wrong == NULL && frozen != sum->sum_frozen)
-        wrong = "a slab is frozen, and no processor has it";
-    if (wrong == NULL && slabs != sum->sum_slabs)
-        wrong = "a slab with free objects is on no list";
-    return wrong;
+    v->first = slub_begin(s);
+    v->size = k->cache.size;
+    v->num = slub_objects(s);
+    v->room = slub_bytes(s, slab->cache);
+    v->listed = s->slub_frozen || s->slub_free != 0;
+    see_list(v, k, s->slub_free);
+    if (v->wrong == NULL && v->free != slub_free_objects(s))
+        v->wrong = "a slab has not as many free objects as it counts";
+    for (unsigned i = 0; i < OTHER_CPUS; i++)
+        if (k->cache_cpu[i].cpu_slab == s)
+            see_list(v, k, k->cache_cpu[i].cpu_free);
 }
 
 static const char *slub_check(void)
 {
-    struct slub_sum sum = {0};
-    const char *wrong = NULL;
-    struct other_stat st;
-
-    other_stop(&heap);
-    st = other_total(&heap);
-    for (struct list *l = slub_caches.next; wrong == NULL && l != &slub_caches;
-         l = l->next)
-        wrong = check_cache(list_entry(l, struct slub_cache, cache_link), &sum);
-    if (wrong == NULL)
-        wrong = check_full(&sum);
-    if (wrong == NULL &&
-        sum.sum_objects + heap.heap_whole != st.stat_allocs - st.stat_frees)
-        wrong = "objects are neither free nor allocated";
-    if (wrong == NULL && sum.sum_free != st.stat_external)
-        wrong = "free bytes are not as many as counted";
-    if (wrong == NULL)
-        wrong = other_check(&heap, sum.sum_free);
-    other_resume(&heap);
-    return wrong;
+    return slabs_check(&slub);
 }
 
 static void slub_other_stat(struct other_stat *out)
 {
-    other_enter(&heap);
-    other_share(&heap);
-    other_stat(&heap, other_total(&heap).stat_external, out);
-    other_unshare(&heap);
-    other_leave(&heap);
+    other_counted_stat(&slub.heap, out);
+}
+
+static const struct slabs_ops ops = {
+    .destroy = slub_destroy, .check = slub_check_cache, .look = slub_look};
+
+/* 8, 16, 32, 64, 96, 128, 192, 256, 512, … */
+static void slub_init(struct supply *s)
+{
+    static const size_t small[] = {8, 16, 32, 64, 96, 128, 192};
+
+    memset(untyped, 0, sizeof(untyped));
+    memset(&slub_stat, 0, sizeof(slub_stat));
+    slabs_init(&slub, "linux_slub", s, &ops);
+    for (unsigned i = 0; i < SLUB_UNTYPED; i++) {
+        slub_shape(&untyped[i],
+                   i < ARRAY_SIZE(small)
+                       ? small[i]
+                       : (size_t)256 << (i - ARRAY_SIZE(small)),
+                   0, false);
+        slub_cache_start(&untyped[i]);
+    }
 }
 
 const struct other_allocator linux_slub_allocator = {

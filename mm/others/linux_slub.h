@@ -3,23 +3,20 @@
  */
 #pragma once
 
-#include "mm/others/others.h"
+#include "mm/others/slabs.h"
 
 #define SLUB_UNTYPED   13 /* caches of alloc(): 8 bytes to SLUB_MAX */
 #define SLUB_MAX       (2 * PAGE_SIZE) /* larger requests get whole pages */
 #define SLUB_MAX_ORDER 3
 
-struct slub_cache;
-
 /* The descriptor of a page. That of a slab's first page describes the slab. */
 struct slub_slab {
-    struct list slub_link;         /* on the node's list, or a processor's */
-    struct slub_cache *slub_cache; /* NULL: of whole pages, or of none */
-    struct slub_slab *slub_head;   /* of the slab's first page */
-    uint32_t slub_free;            /* free objects: the first's number */
-    uint16_t slub_objects;         /* and SLUB_LOCKED, where several run */
-    uint16_t slub_inuse : 15;      /* with those on the list of a processor */
-    uint16_t slub_frozen : 1;      /* it belongs to a processor */
+    struct slab slab;            /* on the node's list, or a processor's */
+    struct slub_slab *slub_head; /* of the slab's first page */
+    uint32_t slub_free;          /* free objects: the first's number */
+    uint16_t slub_objects;       /* and SLUB_LOCKED, where several run */
+    uint16_t slub_inuse : 15;    /* with those on the list of a processor */
+    uint16_t slub_frozen : 1;    /* it belongs to a processor */
 };
 
 /* What a processor has of a cache. */
@@ -31,26 +28,19 @@ struct slub_cpu {
 } __attribute__((aligned(OTHER_LINE)));
 
 struct slub_cache {
-    struct list cache_link;
-    void (*cache_ctor)(void *obj, size_t size);
-    void (*cache_dtor)(void *obj, size_t size);
-    size_t cache_size;   /* bytes from one object to the next */
-    size_t cache_object; /* of the largest object in it */
-    size_t cache_offset; /* where a free object has its link */
+    struct slabs_cache cache; /* .partial is the node's list */
+    size_t cache_offset;      /* where a free object has its link */
+    unsigned cache_min;       /* slabs that the node's list keeps if free */
+    unsigned cache_cpu_most;  /* slabs on a processor's list */
+    /* guarded by the lock of the list of caches: */
     unsigned cache_users;
-    unsigned cache_order; /* of a slab; if there is no memory, the least: */
-    unsigned cache_least;
-    unsigned cache_objects;
-    unsigned cache_min;      /* slabs that the node's list keeps if free */
-    unsigned cache_cpu_most; /* slabs on a processor's list */
-    size_t cache_slabs;
-    size_t cache_partials; /* slabs on the node's list: */
-    struct list cache_partial;
+    size_t cache_largest;  /* object of any of them */
+    size_t cache_partials; /* slabs on the node's list; under cache.lock */
     struct slub_cpu cache_cpu[OTHER_CPUS];
 };
 
-/* Oldest first; those of alloc() are first. */
-extern struct list slub_caches;
+/* Those of alloc() are its first caches. */
+extern struct slabs slub;
 
 extern struct slub_stat {
     uint64_t stat_alloc_fast;

@@ -12,7 +12,8 @@
  *                slmb.c linux_slab.c
  *                linux_slub.c
  *
- * They share the page supplier, the lock and the counts, and nothing else: how
+ * They share the page supplier, the lock and the counts; Linux's also blocks of
+ * whole pages (whole.h), and SLAB and SLUB how slabs come and go (slabs.h). How
  * an allocator finds a block is in its own file alone.
  */
 #pragma once
@@ -292,8 +293,9 @@ static inline void other_unlock(struct other_heap *h)
  * What a processor keeps for itself the original uses with interrupts disabled,
  * and without a lock: from other_enter, which returns its number, to
  * other_leave. In between, from other_share to other_unshare, it may use what
- * processors share. Where only one runs, the heap's lock is what disables
- * interrupts, so that nothing else is needed to share.
+ * processors share; from other_share_part to other_unshare_part, what a lock of
+ * its own guards, whose rank is lower. Where only one runs, the heap's lock is
+ * what disables interrupts, so that nothing else is needed to share.
  */
 static inline unsigned other_enter(struct other_heap *h)
 {
@@ -317,22 +319,39 @@ static inline void other_leave(struct other_heap *h)
 #endif
 }
 
-static inline void other_share(struct other_heap *h)
+static inline void other_share_part(mm_lock_t *lock)
 {
 #if MM_MAGAZINES
-    mm_lock(&h->heap_lock);
+    mm_lock(lock);
 #else
-    (void)h;
+    (void)lock;
 #endif
+}
+
+static inline void other_unshare_part(mm_lock_t *lock)
+{
+#if MM_MAGAZINES
+    mm_unlock(lock);
+#else
+    (void)lock;
+#endif
+}
+
+static inline void other_share(struct other_heap *h)
+{
+    other_share_part(&h->heap_lock);
 }
 
 static inline void other_unshare(struct other_heap *h)
 {
-#if MM_MAGAZINES
-    mm_unlock(&h->heap_lock);
-#else
-    (void)h;
-#endif
+    other_unshare_part(&h->heap_lock);
+}
+
+/* Whether what `lock` guards may be used: for assertions. */
+static inline bool other_shares(const struct other_heap *h,
+                                const mm_lock_t *lock)
+{
+    return mm_lock_held(MM_MAGAZINES ? lock : &h->heap_lock);
 }
 
 /* Calls fn(cpu, arg) for each processor: on it, as an interrupt would, so that
@@ -404,6 +423,9 @@ void other_count_pages(struct other_heap *h, ptrdiff_t pages);
 
 /* All that is counted so far. */
 struct other_stat other_total(const struct other_heap *h);
+
+/* The counts of a heap that counts what is free by other_count_external. */
+void other_counted_stat(struct other_heap *h, struct other_stat *out);
 
 /* The counts; `external` is what is free. Under the lock. */
 void other_stat(struct other_heap *h, size_t external, struct other_stat *out);

@@ -55,31 +55,17 @@ static struct other_heap heap;
 
 /* ---- locks -------------------------------------------------------------- */
 
-/* Where one processor runs, the heap's lock is held. */
-#if MM_MAGAZINES
-static mm_lock_t slmb_lock[OTHER_CPUS];
-#define SET_LOCK(cpu) (&slmb_lock[cpu])
-#else
-#define SET_LOCK(cpu) ((void)(cpu), &heap.heap_lock)
-#endif
+static mm_lock_t slmb_lock[OTHER_CPUS]; /* a set each */
 
 static void slmb_set_lock(unsigned cpu)
 {
     other_count_lock(&heap);
-#if MM_MAGAZINES
-    mm_lock(SET_LOCK(cpu));
-#else
-    (void)cpu;
-#endif
+    other_share_part(&slmb_lock[cpu]);
 }
 
 static void slmb_set_unlock(unsigned cpu)
 {
-#if MM_MAGAZINES
-    mm_unlock(SET_LOCK(cpu));
-#else
-    (void)cpu;
-#endif
+    other_unshare_part(&slmb_lock[cpu]);
 }
 
 /* What is known of the page goes with it. */
@@ -206,7 +192,7 @@ static void slmb_page_give(struct slmb_page *p, unit_t *page, int at, int units)
     int after = p->slmb_first;
     int prev = NONE;
 
-    MM_ASSERT(mm_lock_held(SET_LOCK(p->slmb_cpu)));
+    MM_ASSERT(other_shares(&heap, &slmb_lock[p->slmb_cpu]));
     p->slmb_units += (uint16_t)units;
     for (; after < at; after = slmb_block_next(page, after))
         prev = after;
@@ -255,7 +241,7 @@ static unit_t *slmb_list_take(struct list *list, int units, size_t header,
 /* Puts a page that has free units on a list of the processor. */
 static void slmb_enlist(struct slmb_page *p, unsigned cpu)
 {
-    MM_ASSERT(mm_lock_held(SET_LOCK(cpu)));
+    MM_ASSERT(other_shares(&heap, &slmb_lock[cpu]));
     slmb_own(p, cpu);
     list_insert_after(&slmb_list[cpu][p->slmb_class], &p->slmb_link);
 }
@@ -284,7 +270,7 @@ static void slmb_add_page(unit_t *page, unsigned class, unsigned cpu)
 {
     struct slmb_page *p = other_page(&heap, page);
 
-    MM_ASSERT(mm_lock_held(SET_LOCK(cpu)));
+    MM_ASSERT(other_shares(&heap, &slmb_lock[cpu]));
     p->slmb_used = 1;
     p->slmb_class = (uint8_t) class;
     p->slmb_units = UNITS;
@@ -366,9 +352,7 @@ static void slmb_init(struct supply *s)
     other_init(&heap, "slmb", s);
     slmb_stat = (struct slmb_stat){0};
     for (unsigned i = 0; i < OTHER_CPUS; i++) {
-#if MM_MAGAZINES
-        mm_lock_init(SET_LOCK(i), "slmb set", LOCK_RANK_SET);
-#endif
+        mm_lock_init(&slmb_lock[i], "slmb set", LOCK_RANK_SET);
         for (unsigned j = 0; j < SLMB_CLASSES; j++)
             list_init(&slmb_list[i][j]);
     }
@@ -510,11 +494,7 @@ static const char *slmb_check(void)
 
 static void slmb_other_stat(struct other_stat *out)
 {
-    other_enter(&heap);
-    other_share(&heap);
-    other_stat(&heap, other_total(&heap).stat_external, out);
-    other_unshare(&heap);
-    other_leave(&heap);
+    other_counted_stat(&heap, out);
 }
 
 const struct other_allocator slmb_allocator = {

@@ -331,6 +331,13 @@ void other_stat(struct other_heap *h, size_t external, struct other_stat *out)
     out->stat_fixed = MM_UNLOCKED(h->heap_supply->supply_fixed);
 }
 
+void other_counted_stat(struct other_heap *h, struct other_stat *out)
+{
+    mm_lock(&h->heap_lock);
+    other_stat(h, other_total(h).stat_external, out);
+    mm_unlock(&h->heap_lock);
+}
+
 const char *other_check(const struct other_heap *h, size_t external)
 {
     struct other_stat st = other_total(h);

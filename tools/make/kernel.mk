@@ -38,7 +38,8 @@ $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 # The kernels of the other allocators (mm/others/serve.c): the objects are the
 # product's, but the linker takes an allocator of mm/others/ in the place of the
 # slab allocator, and of the shell's commands about it.
-OTHERS       := $(filter-out supply serve whole,$(patsubst mm/others/%.c,%,\
+OTHERS_SHARED := serve supply whole slabs
+OTHERS       := $(filter-out $(OTHERS_SHARED),$(patsubst mm/others/%.c,%,\
                   $(wildcard mm/others/*.c)))
 # All but the skeleton of one's own (mm/others/yours.c).
 OTHERS_DONE  := $(filter-out yours,$(OTHERS))
@@ -301,7 +302,7 @@ $(eval $(call kernel,slate,$$(OBJ)))
 
 OTHERS_OBJ := $(filter-out $(OTHERS_OUT:%=$(BUILD)/%),$(OBJ)) \
                 $(addprefix $(BUILD)/,$(OTHERS_SHELL:.c=.o) \
-                  mm/others/serve.o mm/others/supply.o mm/others/whole.o)
+                  $(OTHERS_SHARED:%=mm/others/%.o))
 $(foreach a,$(OTHERS),$(eval $(call kernel,slate-$(a),\
     $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o,\
     -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))

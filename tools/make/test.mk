@@ -159,8 +159,7 @@ MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 
 # The same of the other allocators, behind the same interface.
 SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
-                  mm/others/serve.c mm/others/supply.c \
-                  mm/others/whole.c
+                  $(OTHERS_SHARED:%=mm/others/%.c)
 SCALE_DIR    := $(BUILD)/scale/others
 $(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
     $$(MAGAZINES)))

@@ -18,6 +18,11 @@ pytest_plugins = ["times"]
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
+# Files of mm/others/: what allocators share, and the allocators, without the
+# skeleton of one's own.
+OTHERS_SHARED = {"serve", "supply", "whole", "slabs"}
+OTHERS = sorted({p.stem for p in (ROOT / "mm/others").glob("*.c")}
+                - OTHERS_SHARED - {"yours"})
 
 
 # A make that a test runs is not below the one that runs the tests, whose

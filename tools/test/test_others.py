@@ -9,7 +9,8 @@ from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, long, other_kernel, product, tiers
+from conftest import (BUILD, OTHERS, OTHERS_SHARED, ROOT, long, other_kernel,
+                      product, tiers)
 from test_magazines import with_mistake
 from tools.run import qemu, watchdog
 from tools.test import mutants
@@ -21,8 +22,6 @@ ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slmb", "slob", "sunos",
 KEEP = ("bsd",)  # most pages that they ever had
 # When asked: they return pages at once, or never.
 NOTHING_TO_RETURN = ("bsd", "slmb", "slob", "sunos")
-OTHERS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
-                if p.stem not in ("serve", "supply", "whole", "yours"))
 PROGRAMS = ("run -p init usertests pipe task file.exhaustion memory",
             "run -p init hackbench", "run kenbus -u 2 -i 1")
 
@@ -176,7 +175,7 @@ def test_a_kernel_has_one_allocator():
     for name in ALLOCATORS:
         other = linked(f"slate-{name}")
         assert {o for o in other if o.startswith("mm/others/")} == {
-            f"mm/others/{o}" for o in ("serve", "supply", "whole", name)}
+            f"mm/others/{o}" for o in (*OTHERS_SHARED, name)}
         assert not [o for o in other if o.startswith(("mm/kmem_", "mm/debug/",
                                                       "mm/inspect/kmem_"))]
         assert {o for o in other - own if not o.startswith("symbols/")} <= {
@@ -213,8 +212,8 @@ def test_make_refuses(arguments, error):
 
 # ---- planted mistakes -------------------------------------------------------
 
-# What the mistake is; the allocator; the text that becomes another one; the
-# case of mmtest that finds it.
+# What the mistake is; the file; the text that becomes another one; the case of
+# mmtest that finds it.
 MISTAKES = [
     ("a gap is lost", "slob",
      "        block_set(page, at, skip, rest);\n    else",
@@ -347,7 +346,7 @@ MISTAKES = [
      "    if (q->queue_avail == 0) /* it stays touched */\n        return;\n",
      "", "linux_slab.an_empty_queue_stays_touched"),
     ("free slabs come first", "linux_slab",
-     "        bool partial = !list_empty(&k->cache_partial);",
+     "        bool partial = !list_empty(&k->cache.partial);",
      "        bool partial = list_empty(&k->cache_free);",
      "linux_slab.partial_slabs_come_first"),
     ("the first colour is none", "linux_slab",
@@ -381,7 +380,7 @@ MISTAKES = [
      "    *last = s->slub_free;", "    *last = 0;",
      "linux_slub.both_lists_of_a_deactivated_slab"),
     ("larger objects are merged", "linux_slub",
-     "            k->cache_size - want.cache_size < SLUB_LINK &&\n", "",
+     "            k->cache.size - want.cache.size < SLUB_LINK &&\n", "",
      "linux_slub.E7_like_caches_are_merged"),
     ("constructed objects are merged", "linux_slub",
      "    if (c->other_ctor != NULL)\n        return NULL;", "",
@@ -395,6 +394,10 @@ MISTAKES = [
     ("a processor keeps all slabs", "linux_slub",
      "if (cpu->cpu_partials >= k->cache_cpu_most) {", "if (false) {",
      "linux_slub.E4_what_stays_after_a_burst"),
+    ("a slab that goes back is counted", "slabs",
+     "    s->cache->slabs--;\n", "", "linux_slab.E3_queues_of_one_processor"),
+    ("a slab may be on no list", "slabs", "listed != sum->listed", "false",
+     "linux_slub.check_finds_damage_in_slabs"),
 ]
 
 

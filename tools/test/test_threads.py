@@ -7,14 +7,12 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, OTHERS, ROOT
 from tools.run import watchdog
 
 MMTHREADS = BUILD / "threads" / "mmthreads"
 OTHERTHREADS = BUILD / "threads-mag" / "otherthreads"
 OPERATIONS = 20_000
-ALLOCATORS = sorted(p.stem for p in (ROOT / "mm/others").glob("*.c")
-                    if p.stem not in ("serve", "supply", "whole", "yours"))
 
 pytestmark = [pytest.mark.long, pytest.mark.plain]
 
@@ -37,7 +35,7 @@ def test_threads(seed):
     run(MMTHREADS, seed)
 
 
-@pytest.mark.parametrize("allocator", ALLOCATORS)
+@pytest.mark.parametrize("allocator", OTHERS)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_threads_of_the_other_allocators(allocator, seed):
     run(OTHERTHREADS, allocator, seed)

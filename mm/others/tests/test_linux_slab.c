@@ -75,10 +75,10 @@ static size_t listed(const struct list *list)
 static void expect_slabs(const struct lslab_cache *k, size_t partial,
                          size_t full, size_t free)
 {
-    KT_EQ(listed(&k->cache_partial), partial);
+    KT_EQ(listed(&k->cache.partial), partial);
     KT_EQ(listed(&k->cache_full), full);
     KT_EQ(listed(&k->cache_free), free);
-    KT_EQ(k->cache_slabs, partial + full + free);
+    KT_EQ(k->cache.slabs, partial + full + free);
     other_test_check();
 }
 
@@ -96,14 +96,14 @@ static void expect_shape(size_t size, bool made, unsigned num,
                             .other_ctor = made ? construct : NULL};
     const struct lslab_cache *k = create(&c);
 
-    KT_EQ(k->cache_num, num);
+    KT_EQ(k->cache.num, num);
     KT_EQ(k->cache_index, index);
     KT_EQ(k->cache_colours, colours);
     take_objects(&c, num);
-    KT_EQ(k->cache_slabs, 1);
+    KT_EQ(k->cache.slabs, 1);
     other_test_check();
     get_object(&c);
-    KT_EQ(k->cache_slabs, 2);
+    KT_EQ(k->cache.slabs, 2);
     other_test_check();
 }
 
@@ -165,7 +165,7 @@ KTEST(linux_slab, an_index_beside_the_slab)
     put_object(&c, taken[0]);
     linux_slab_allocator.op_cache_destroy(&c);
     KT_EQ(test_counts().stat_metadata, metadata);
-    KT_EQ(create(&pages)->cache_order, 2);
+    KT_EQ(create(&pages)->cache.order, 2);
     KT_EQ((uintptr_t)get_object(&pages) % PAGE_SIZE, 0);
     other_test_check();
     KT_TRUE(k == create(&c)); /* the same record */
@@ -199,7 +199,7 @@ KTEST(linux_slab, E3_queues_of_one_processor)
     k = create(&c);
     KT_EQ(k->cache_free_limit, 152);
     take_objects(&c, 1000);
-    KT_EQ(k->cache_slabs, 32);
+    KT_EQ(k->cache.slabs, 32);
     KT_EQ(k->cache_cpu[0].queue_avail, 24);
     KT_EQ(lslab_stat.stat_alloc_hit, 967);
     KT_EQ(lslab_stat.stat_alloc_miss, 33);
@@ -231,14 +231,14 @@ KTEST(linux_slab, E4_only_time_passes)
     for (unsigned i = 0; i < ARRAY_SIZE(want); i++) {
         pass(2 * i + 2);
         KT_EQ(k->cache_cpu[0].queue_avail, want[i][0]);
-        KT_EQ(k->cache_slabs, want[i][1]);
+        KT_EQ(k->cache.slabs, want[i][1]);
     }
     pass(18);
     pass(20);
-    KT_EQ(k->cache_slabs, 1);
+    KT_EQ(k->cache.slabs, 1);
     pass(22);
     pass(24);
-    KT_EQ(k->cache_slabs, 0);
+    KT_EQ(k->cache.slabs, 0);
     KT_EQ(lslab_stat.stat_scanned, 12 * (LSLAB_UNTYPED + 1));
 }
 
@@ -252,7 +252,7 @@ KTEST(linux_slab, E5_the_shared_queue)
     KT_EQ(k->cache_shared.queue_limit, 480);
     take_objects(&c, 1000);
     give_objects(&c, 1000);
-    KT_EQ(k->cache_slabs, 27);
+    KT_EQ(k->cache.slabs, 27);
     KT_EQ(k->cache_shared.queue_avail, 480);
     KT_EQ(k->cache_cpu[0].queue_avail, 64);
     other_test_check();
@@ -260,7 +260,7 @@ KTEST(linux_slab, E5_the_shared_queue)
         pass(t);
         KT_EQ(k->cache_shared.queue_avail, t < 20 ? 480 - t / 4 * 96 : 0);
     }
-    KT_EQ(k->cache_slabs, 0);
+    KT_EQ(k->cache.slabs, 0);
 }
 
 /* Another processor gets the newest of what this one has flushed. */
@@ -417,7 +417,7 @@ KTEST(linux_slab, an_index_in_an_object)
     k = create(&c);
     take_objects(&c, 13);
     linux_slab_allocator.op_pressure();
-    s = list_entry(k->cache_full.next, struct lslab_slab, slab_link);
+    s = list_entry(k->cache_full.next, struct lslab_slab, slab.link);
     KT_TRUE(s->slab_index == NULL);
     for (int i = 3; i < 6; i++)
         put_object(&c, taken[i]);
@@ -622,8 +622,8 @@ static struct lslab_slab *damaged(void)
         pass(t);
     KT_GE(k_damaged->cache_cpu[0].queue_avail, 2);
     expect_slabs(k_damaged, 1, 2, 1);
-    return list_entry(k_damaged->cache_partial.next, struct lslab_slab,
-                      slab_link);
+    return list_entry(k_damaged->cache.partial.next, struct lslab_slab,
+                      slab.link);
 }
 
 static void expect_wrong(const char *text)
@@ -643,15 +643,15 @@ KTEST(linux_slab, check_finds_damage)
     expect_wrong("a slab of another list");
     damaged()->slab_active = 9;
     expect_wrong("a slab of another list");
-    damaged()->slab_cache = NULL;
+    damaged()->slab.cache = NULL;
     expect_wrong("a slab of another list");
     damaged();
-    k_damaged->cache_slabs--;
+    k_damaged->cache.slabs--;
     expect_wrong("a slab of another list");
     s = damaged();
     s->slab_index[s->slab_active] = 8;
     expect_wrong("an index has an object twice, or one that is not");
-    s = list_entry(k_damaged->cache_free.next, struct lslab_slab, slab_link);
+    s = list_entry(k_damaged->cache_free.next, struct lslab_slab, slab.link);
     damaged();
     s->slab_index[3] = s->slab_index[4];
     expect_wrong("an index has an object twice");
@@ -661,13 +661,13 @@ KTEST(linux_slab, check_finds_damage)
     expect_wrong("more objects than it may");
     damaged();
     q->queue_entry[0] = q;
-    expect_wrong("free, or of another cache");
+    expect_wrong("neither free nor allocated");
     s = damaged();
     q->queue_entry[0] = s->slab_first + s->slab_index[s->slab_active] * 512;
-    expect_wrong("free, or of another cache");
+    expect_wrong("an object that is free, or twice");
     damaged();
     q->queue_entry[0] = q->queue_entry[1];
-    expect_wrong("an object twice");
+    expect_wrong("an object that is free, or twice");
     damaged();
     q->queue_avail--;
     expect_wrong("neither free nor allocated");
@@ -675,6 +675,6 @@ KTEST(linux_slab, check_finds_damage)
     k_damaged->cache_free_objects++;
     expect_wrong("not as many as counted");
     damaged();
-    list_remove(&s->slab_link);
+    list_remove(&s->slab.link);
     expect_wrong("not as many as counted");
 }

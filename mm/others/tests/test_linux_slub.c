@@ -2,6 +2,8 @@
  * SLUB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes. E8, what
  * it counts on the reference trace, is in tools/test/test_traces.py.
+ *
+ * Tests: mm/others/slabs.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"
@@ -58,10 +60,10 @@ static void destroy(struct other_cache *c)
 /* The cache of alloc() for this size. */
 static struct slub_cache *class_of(size_t size)
 {
-    list_for_each (l, &slub_caches) {
-        struct slub_cache *k = list_entry(l, struct slub_cache, cache_link);
+    list_for_each (l, &slub.caches) {
+        struct slub_cache *k = list_entry(l, struct slub_cache, cache.link);
 
-        if (k->cache_object >= size)
+        if (k->cache.object >= size)
             return k;
     }
     KT_REQUIRE(false);
@@ -102,11 +104,11 @@ static void expect_shapes(unsigned cpus, const struct shape *want, size_t n)
         struct other_cache c = {.other_size = want[i].size};
         const struct slub_cache *k = create(&c);
 
-        KT_EQ(k->cache_objects, want[i].objects);
-        KT_EQ(k->cache_order, want[i].order);
+        KT_EQ(k->cache.num, want[i].objects);
+        KT_EQ(k->cache.order, want[i].order);
         get_object(&c);
-        KT_EQ(k->cache_slabs, 1);
-        KT_EQ(test_held(), 1u << k->cache_order);
+        KT_EQ(k->cache.slabs, 1);
+        KT_EQ(test_held(), 1u << k->cache.order);
         other_test_check();
         start(cpus);
     }
@@ -165,10 +167,10 @@ KTEST(linux_slub, where_the_link_is)
     start(1);
     KT_EQ(create(&plain)->cache_offset, 148);
     KT_EQ(create(&made)->cache_offset, 304);
-    KT_EQ(create(&made)->cache_size, 312);
+    KT_EQ(create(&made)->cache.size, 312);
     KT_EQ(create(&tiny)->cache_offset, 4);
-    KT_EQ(create(&tiny)->cache_size, 8);
-    KT_EQ(create(&aligned)->cache_size, 320);
+    KT_EQ(create(&tiny)->cache.size, 8);
+    KT_EQ(create(&aligned)->cache.size, 320);
     KT_EQ((uintptr_t)get_object(&aligned) % 64, 0);
     KT_EQ((uintptr_t)get_object(&aligned) % 64, 0);
 }
@@ -202,9 +204,9 @@ KTEST(linux_slub, E4_what_stays_after_a_burst)
     start(1);
     k = class_of(64);
     take(64, MANY);
-    KT_EQ(k->cache_slabs, 1000);
+    KT_EQ(k->cache.slabs, 1000);
     give(64, MANY);
-    KT_EQ(k->cache_slabs, 9);
+    KT_EQ(k->cache.slabs, 9);
     KT_EQ(k->cache_cpu[0].cpu_partials, 3);
     KT_EQ(k->cache_partials, 5);
     KT_EQ(slub_stat.stat_cpu_drain, 249);
@@ -231,12 +233,12 @@ KTEST(linux_slub, E5_every_second_object_is_freed)
     take(64, 6400);
     for (int i = 0; i < 6400; i += 2)
         put(taken[i], 64);
-    KT_EQ(k->cache_slabs, 100);
+    KT_EQ(k->cache.slabs, 100);
     KT_EQ(k->cache_cpu[0].cpu_partials, 3);
     KT_EQ(k->cache_partials, 96);
     other_test_check();
     take(64, 3200);
-    KT_EQ(k->cache_slabs, 100);
+    KT_EQ(k->cache.slabs, 100);
     KT_EQ(k->cache_partials, 0);
     KT_EQ(slub_stat.stat_from_partial, 24);
     KT_EQ(slub_stat.stat_cpu_node, 72);
@@ -346,8 +348,8 @@ KTEST(linux_slub, a_shrink_sorts_the_list)
             put(taken[64 * slab + i], 64);
     linux_slub_allocator.op_pressure();
     KT_EQ(k->cache_partials, 10);
-    list_for_each (l, &k->cache_partial) {
-        const struct slub_slab *s = list_entry(l, struct slub_slab, slub_link);
+    list_for_each (l, &k->cache.partial) {
+        const struct slub_slab *s = list_entry(l, struct slub_slab, slab.link);
         unsigned is = (unsigned)(s->slub_objects - s->slub_inuse);
 
         if (free < 30) /* and then any above 32 */
@@ -399,7 +401,7 @@ KTEST(linux_slub, E7_like_caches_are_merged)
     }
     KT_TRUE(create(&other) != class_of(84));
     KT_TRUE(create(&more) == other.other_own);
-    KT_EQ(create(&more)->cache_object, 88);
+    KT_EQ(create(&more)->cache_largest, 88);
     KT_TRUE(create(&made) != class_of(92));
     KT_TRUE(create(&line) == class_of(128));
     KT_EQ(slub_stat.stat_aliases, 6);
@@ -427,7 +429,7 @@ KTEST(linux_slub, merged_caches_end_with_the_last)
     put_object(&b, get_object(&b));
     destroy(&b);
     KT_EQ(test_held(), 0);
-    KT_TRUE(class_of(84)->cache_object == 96);
+    KT_TRUE(class_of(84)->cache_largest == 96);
     KT_TRUE(create(&a) == k); /* the same record */
     other_test_check();
 }
@@ -512,7 +514,7 @@ KTEST(linux_slub, a_slab_of_the_least_order)
 
     start(1);
     k = class_of(2048);
-    KT_EQ(k->cache_order, 2);
+    KT_EQ(k->cache.order, 2);
     test_pages.supply_quota = 3;
     take(2048, 6);
     KT_EQ(slub_stat.stat_fallback, 3);
@@ -703,7 +705,7 @@ KTEST(linux_slub, check_finds_damage_in_slabs)
     slab_of(taken[0])->slub_frozen = 1;
     expect_wrong("a slab that is full, or another's");
     damaged();
-    slab_of(taken[0])->slub_cache = class_of(64);
+    slab_of(taken[0])->slab.cache = &class_of(64)->cache;
     expect_wrong("a slab that is full, or another's");
     damaged();
     slab_of(taken[0])->slub_free = 0;
@@ -718,10 +720,10 @@ KTEST(linux_slub, check_finds_damage_in_slabs)
     damaged_cache->cache_partials++;
     expect_wrong("not as many slabs as are counted");
     damaged();
-    list_remove(&slab_of(taken[0])->slub_link);
+    list_remove(&slab_of(taken[0])->slab.link);
     expect_wrong("not as many slabs as are counted");
     damaged();
-    list_remove(&slab_of(taken[0])->slub_link);
+    list_remove(&slab_of(taken[0])->slab.link);
     damaged_cache->cache_partials--;
     expect_wrong("is on no list");
     damaged();
