@@ -55,6 +55,11 @@
 #include "mm/others/whole.h"
 #include "mm/page.h"
 
+/* 1: where the link is, and what processors keep, as of 2014. */
+#ifndef SLUB_2014
+#define SLUB_2014 0
+#endif
+
 #define SLUB_LINK     sizeof(uint32_t)
 #define SHRINK_SORTED 32      /* free objects of slabs that a shrink sorts */
 #define SLUB_LOCKED   0x8000u /* in slub_objects */
@@ -118,13 +123,16 @@ static unsigned slub_best_order(size_t size)
 }
 
 /* How many objects a processor's partial slabs are to have. */
-static size_t slub_keep(size_t size)
+static unsigned slub_keep(size_t size)
 {
-    return size >= PAGE_SIZE ? 6 : size >= 1024 ? 24 : size >= 256 ? 52 : 120;
+    static const uint8_t keep[][4] = {{120, 52, 24, 6}, {30, 13, 6, 2}};
+
+    return keep[SLUB_2014]
+               [(size >= 256) + (size >= 1024) + (size >= PAGE_SIZE)];
 }
 
 /* A link follows an object that is constructed; it is in the middle of one
- * that is not. */
+ * that is not, and was at its begin in 2014. */
 static void slub_shape(struct slub_cache *k, size_t object, size_t align,
                        bool constructed)
 {
@@ -132,7 +140,9 @@ static void slub_shape(struct slub_cache *k, size_t object, size_t align,
     unsigned least;
 
     k->cache.object = k->cache_largest = object;
-    k->cache_offset = constructed ? size : object / 2 & ~(SLUB_LINK - 1);
+    k->cache_offset = constructed ? size
+                      : SLUB_2014 ? 0
+                                  : object / 2 & ~(SLUB_LINK - 1);
     if (constructed)
         size += SLUB_LINK;
     size = ROUND_UP(size, MAX(align, (size_t)8));
@@ -142,7 +152,8 @@ static void slub_shape(struct slub_cache *k, size_t object, size_t align,
     least = log2_of(size) / 2;
     k->cache_min = least < 5 ? 5 : MIN(least, 10u);
     k->cache_cpu_most =
-        (unsigned)(2 * slub_keep(size) + k->cache.num - 1) / k->cache.num;
+        SLUB_2014 ? slub_keep(size)
+                  : (2 * slub_keep(size) + k->cache.num - 1) / k->cache.num;
 }
 
 static void slub_cache_start(struct slub_cache *k)
@@ -369,6 +380,19 @@ static struct slub_slab *cpu_remove(struct slub_cpu *cpu)
     return s;
 }
 
+/* Whether its partial slabs are as many as it keeps; in 2014 their objects
+ * counted. */
+static bool cpu_is_full(const struct slub_cache *k, struct slub_cpu *cpu)
+{
+    unsigned free = 0;
+
+    if (!SLUB_2014)
+        return cpu->cpu_partials >= k->cache_cpu_most;
+    list_for_each (l, &cpu->cpu_partial)
+        free += slub_free_objects(slub_slab(l));
+    return free > k->cache_cpu_most;
+}
+
 /* All partial slabs move to the node's list, which is shared. */
 static void cpu_unfreeze(struct slub_cache *k, struct slub_cpu *cpu)
 {
@@ -431,9 +455,11 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
             cpu->cpu_slab = node_take(k);
             cpu_take(cpu);
         } else {
-            cpu_add(cpu, node_take(k));
+            struct slub_slab *s = node_take(k);
+
+            cpu_add(cpu, s);
             OTHER_ADD(slub_stat.stat_cpu_node, 1);
-            added++;
+            added += SLUB_2014 ? slub_free_objects(s) : 1;
         }
     }
     other_unshare_part(&k->cache.lock);
@@ -552,7 +578,7 @@ static void slub_free_slow(struct slub_cache *k, struct slub_cpu *cpu,
     }
     if (was_full && !frozen) {
         OTHER_ADD(slub_stat.stat_cpu_free, 1);
-        if (cpu->cpu_partials >= k->cache_cpu_most) {
+        if (cpu_is_full(k, cpu)) {
             OTHER_ADD(slub_stat.stat_cpu_drain, 1);
             other_share_part(&k->cache.lock);
             cpu_unfreeze(k, cpu);

@@ -31,7 +31,8 @@ struct slub_cache {
     struct slabs_cache cache; /* .partial is the node's list */
     size_t cache_offset;      /* where a free object has its link */
     unsigned cache_min;       /* slabs that the node's list keeps if free */
-    unsigned cache_cpu_most;  /* slabs on a processor's list */
+    unsigned cache_cpu_most;  /* slabs on a processor's list; their free
+                                 objects, with SLUB_2014 */
     /* guarded by the lock of the list of caches: */
     unsigned cache_users;
     size_t cache_largest;  /* object of any of them */

@@ -234,19 +234,29 @@ def orders(build):
         r"^(own|sorted) +\d+ +(\d+) +(\d+) +(\d+)", text, re.M)}
 
 
-def reference_trace(build, yours):
+def reference_trace(program, *options):
     """{row: figures} of R1 on every allocator, and variants of some."""
-    rows = {}
-    for only in [[], ["-a", "yours"]][:1 + yours]:
-        done = subprocess.run([str(build / "replay/replay"), "-j", *only],
-                              check=False, encoding="utf-8",
-                              capture_output=True)
-        if done.returncode != 0:
-            raise CompareError("the replay of R1 failed: " +
-                               done.stderr.strip())
-        rows.update((row["row"], row) for row in map(json.loads,
-                                                     done.stdout.splitlines()))
-    return rows
+    done = subprocess.run([str(program), "-j", *options], check=False,
+                          encoding="utf-8", capture_output=True)
+    if done.returncode != 0:
+        raise CompareError("the replay of R1 failed: " + done.stderr.strip())
+    return {row["row"]: row for row in map(json.loads,
+                                           done.stdout.splitlines())}
+
+
+# What the allocators were when: rows of R1. SLUB's of 2014 is of another
+# program; the others are what they are by default.
+PROFILES = {"1994": ("sunos", "bsd", "svr4"),
+            "2014": ("linux_slab", "linux_slub", "slob, header 8"),
+            "2017": ("slob, header 8", "slmb"),
+            "late": ("linux_slab", "linux_slub")}
+
+
+def profiles(rows, rows_2014):
+    """[(profile, row of R1)] of PROFILES."""
+    return [(when, rows_2014.get(name, rows[name]) if when == "2014"
+             else rows[name]) for when, names in PROFILES.items()
+            for name in names]
 
 
 # ---- what the sources say ----------------------------------------------------
@@ -592,6 +602,20 @@ def trace_table(rows):
                   for name, row in rows.items()])
 
 
+def profile_table(found):
+    return Table("R1 under historical profiles: waste in per cent, and the "
+                 "most KiB",
+                 "1994: what the paper compares. 2014: what the talk compares; "
+                 "in SLUB a processor keeps fewer objects, and an object "
+                 "begins with its link. 2017: what the article compares. Late: "
+                 "as of Linux 6.1.",
+                 "PROFILE:-8 ALLOCATOR:-12 " +
+                 " ".join(f"{step.upper()}:7" for step in STEPS) + " PEAK:6",
+                 [[when, row["allocator"],
+                   *(mark["waste"] for mark in row["marks"]),
+                   row["peak"] >> 10] for when, row in found])
+
+
 def eviction_table(found):
     return Table(f"Slabs of inodes, after {EVICTED:,} unused ones were freed",
                  "Slate's own allocator, after walk, which leaves 7,850 inodes "
@@ -613,7 +637,7 @@ def order_table(found):
                  [[order, *slabs] for order, slabs in found.items()])
 
 
-def all_tables(found, trace, evicted, order, magazines):
+def all_tables(found, trace, evicted, order, magazines, profiled):
     yield cost_table(found)
     yield object_table(found)
     yield from size_tables(found)
@@ -624,6 +648,7 @@ def all_tables(found, trace, evicted, order, magazines):
     yield operation_table(found)
     yield eviction_table(evicted)
     yield order_table(order)
+    yield profile_table(profiled)
     yield trace_table(trace)
 
 
@@ -757,15 +782,21 @@ def main():
         evicted = evictions(args.build)
         order = orders(args.build)
         magazines = lines_moved(args.build, "magazines")
-        trace = reference_trace(args.build, "yours" in args.allocators)
+        replay = args.build / "replay/replay"
+        trace = reference_trace(replay)
+        if "yours" in names:
+            trace |= reference_trace(replay, "-a", "yours")
+        profiled = profiles(trace, reference_trace(
+            f"{replay}-2014", "-a", "linux_slub"))
     except (CompareError, qemu.QemuError) as e:
         sys.exit(f"make compare: {e}")
-    tables = list(all_tables(found, trace, evicted, order, magazines))
+    tables = list(all_tables(found, trace, evicted, order, magazines,
+                             profiled))
     expected = list(expectations(found))
     text = text_of(tables, expected)
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "compare.json").write_text(
-        json.dumps({"allocators": found, "R1": trace,
+        json.dumps({"allocators": found, "R1": trace, "profiles": profiled,
                     "evictions": evicted, "orders": order,
                     "magazines": magazines,
                     "expectations": [vars(e) for e in expected]}, indent=1)

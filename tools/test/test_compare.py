@@ -191,9 +191,12 @@ def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
     tables = list(compare.all_tables(paper, trace,
                                      {"sparsest slab": [1, 2, 3]},
                                      {"sorted": [4, 5, 6]},
-                                     paper["slab"]["lines"]))
+                                     paper["slab"]["lines"],
+                                     [("2014", {**trace["slab"],
+                                                "allocator": "slob"})]))
     text = compare.text_of(tables, list(compare.expectations(paper)))
     assert max(map(len, text.splitlines())) <= 95
+    assert re.search(r"2014 +slob( +7){4} +8\n", text)
     waste, = [t for t in tables if t.title.startswith("Total fragmentation")]
     rows = {row[0]: row[1:] for row in waste.rows}
     for name, published in compare.PAPER_WASTE.items():
@@ -206,6 +209,18 @@ def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
     html = (tmp_path / "index.html").read_text(encoding="utf-8")
     assert html.count("<svg") == 3 and "NOT as published" in html
     assert not re.search(r'(src|href)="', html)  # loads nothing
+
+
+def test_profiles_are_rows_of_r1():
+    """SLUB's of 2014 is that of the other program."""
+    rows = {name: {"row": name} for names in compare.PROFILES.values()
+            for name in names}
+    slub = {"row": "linux_slub", "peak": 1}
+    found = compare.profiles(rows, {"linux_slub": slub})
+    assert [when for when, row in found if row is slub] == ["2014"]
+    assert [(when, row["row"]) for when, row in found] == [
+        (when, name) for when, names in compare.PROFILES.items()
+        for name in names]
 
 
 # ---- the whole --------------------------------------------------------------

@@ -58,14 +58,14 @@ PUBLISHED = {
 REQUESTED = [965_500, 971_776, 1_067_140, 1_129_526]
 
 
-def replay(*arguments):
-    return watchdog.run([str(REPLAY), *map(str, arguments)], cwd=ROOT,
+def replay(*arguments, program=REPLAY):
+    return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
                         encoding="utf-8", capture_output=True,
                         errors="replace")
 
 
-def replay_json(*arguments):
-    done = replay("-j", *arguments)
+def replay_json(*arguments, **options):
+    done = replay("-j", *arguments, **options)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -192,6 +192,20 @@ def test_the_orders_of_the_paper(rows):
     slab = waste["slab, reclaimed at each mark"]
     assert waste["sunos"][0] < waste["slob, header 8"][0] < slab[0]
     assert slab[3] <= 20 < waste["slob, header 8"][3] < waste["sunos"][3]
+
+
+def test_slub_of_2014_keeps_less(rows):
+    """Processors keep fewer objects, so more slabs become free."""
+    found = replay_json("-a", "linux_slub",
+                        program=BUILD / "replay/replay-2014")
+    assert len(found) == 3
+    for row in found:
+        now = rows[row["row"]]
+        for mark, late in zip(row["marks"][1:], now["marks"][1:], strict=True):
+            assert mark["requested"] == late["requested"]
+            assert mark["held"] <= late["held"]
+        assert row["marks"][3]["held"] < now["marks"][3]["held"]
+        assert row["peak"] < now["peak"] and row["residue"] == 0
 
 
 def test_a_replay_repeats(rows, r1):
