@@ -469,6 +469,33 @@ KTEST(linux_slab, free_objects_stay_constructed)
     other_test_check();
 }
 
+/* A destructor runs without a lock, and while other slabs wait for theirs. */
+static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
+{
+    KT_TRUE(linux_slab_allocator.op_check() == NULL);
+    constructed++;
+}
+
+KTEST(linux_slab, check_while_slabs_go_back)
+{
+    struct other_cache c = {.other_size = 300,
+                            .other_ctor = construct,
+                            .other_dtor = check_meanwhile};
+    static char *obj[3 * 13];
+
+    start(1);
+    create(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        obj[i] = get_object(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        put_object(&c, obj[i]);
+    constructed = 0;
+    linux_slab_allocator.op_pressure();
+    KT_EQ(constructed, ARRAY_SIZE(obj));
+    KT_EQ(test_held(), 0);
+    other_test_check();
+}
+
 /* ---- the rest ----------------------------------------------------------- */
 
 KTEST(linux_slab, random_operations)
@@ -576,10 +603,11 @@ KTEST(linux_slab, what_an_interrupt_does_meanwhile)
 KTEST(linux_slab, mistakes_of_clients_are_reported)
 {
     struct other_cache c = {.other_size = 300};
-    char *p, *whole;
+    char *p, *whole, *last;
 
     start(1);
     create(&c);
+    last = get_object(&c); /* a queue gives the last one first */
     p = get(100);
     whole = get(3 * PAGE_SIZE);
     KT_PANICS(put(p, 300), "is not an object of 512 bytes");
@@ -588,6 +616,7 @@ KTEST(linux_slab, mistakes_of_clients_are_reported)
     KT_PANICS(put(whole, 5 * PAGE_SIZE), "is not a block of 20480 bytes");
     KT_PANICS(put(p, 3 * PAGE_SIZE), "is not a block of 12288 bytes");
     KT_PANICS(put_object(&c, p), "is not an object of 300 bytes");
+    KT_PANICS(put_object(&c, last + 300), "is not an object of 300 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
     start(1);
     p = get(2048);

@@ -473,6 +473,33 @@ KTEST(linux_slub, free_objects_stay_constructed)
     other_test_check();
 }
 
+/* A destructor runs without a lock, and while other slabs wait for theirs. */
+static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
+{
+    KT_TRUE(linux_slub_allocator.op_check() == NULL);
+    constructed++;
+}
+
+KTEST(linux_slub, check_while_slabs_go_back)
+{
+    struct other_cache c = {.other_size = 300,
+                            .other_ctor = construct,
+                            .other_dtor = check_meanwhile};
+    static char *obj[3 * 13];
+
+    start(1);
+    create(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        obj[i] = get_object(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        put_object(&c, obj[i]);
+    constructed = 0;
+    linux_slub_allocator.op_pressure();
+    KT_EQ(constructed, ARRAY_SIZE(obj));
+    KT_EQ(test_held(), 0);
+    other_test_check();
+}
+
 /* ---- the rest ----------------------------------------------------------- */
 
 KTEST(linux_slub, random_operations)
@@ -607,10 +634,12 @@ KTEST(linux_slub, an_interrupt_leaves_objects)
 KTEST(linux_slub, mistakes_of_clients_are_reported)
 {
     struct other_cache c = {.other_size = 300};
-    char *p, *whole;
+    char *p, *whole, *last;
 
     start(1);
     create(&c);
+    for (int i = 0; i < 13; i++)
+        last = get_object(&c);
     p = get(100);
     whole = get(3 * PAGE_SIZE);
     KT_PANICS(put(p, 300), "is not an object of 512 bytes");
@@ -619,6 +648,7 @@ KTEST(linux_slub, mistakes_of_clients_are_reported)
     KT_PANICS(put(whole, 5 * PAGE_SIZE), "is not a block of 20480 bytes");
     KT_PANICS(put(p, 3 * PAGE_SIZE), "is not a block of 12288 bytes");
     KT_PANICS(put_object(&c, p), "is not an object of 300 bytes");
+    KT_PANICS(put_object(&c, last + 300), "is not an object of 300 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
     start(1);
     take(512, 9);
@@ -716,6 +746,9 @@ KTEST(linux_slub, check_finds_damage_in_slabs)
     damaged();
     slab_of(taken[24])->slub_frozen = 1;
     expect_wrong("no processor has it");
+    damaged();
+    damaged_cache->cache.slabs++;
+    expect_wrong("slabs are not as many as counted");
     damaged();
     damaged_cache->cache_partials++;
     expect_wrong("not as many slabs as are counted");
