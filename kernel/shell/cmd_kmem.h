@@ -5,12 +5,11 @@
  * The commands themselves are in the files beside this one:
  *
  *     cmd_kmem_stat.c     kmastat     cmd_kmem_reap.c        reap
- *     cmd_kmem_totals.c   kmastat -T  cmd_kmem_pages.c       buddyinfo pages
- *     cmd_kmem_cache.c    cache       cmd_kmem_whatis.c      whatis
- *     cmd_kmem_colours.c  cache -c        with cmd_kmem_owner.c
- *     cmd_kmem_slabs.c    slabs       cmd_kmem_playground.c  kmem
- *     cmd_kmem_walk.c     walk        cmd_verify.c           verify
- *     cmd_kmem_mag.c      magazines
+ *     cmd_kmem_cache.c    cache       cmd_kmem_pages.c       buddyinfo pages
+ *     cmd_kmem_colours.c  cache -c    cmd_kmem_whatis.c      whatis
+ *     cmd_kmem_slabs.c    slabs           with cmd_kmem_owner.c
+ *     cmd_kmem_walk.c     walk        cmd_kmem_playground.c  kmem
+ *     cmd_kmem_mag.c      magazines   cmd_verify.c           verify
  *
  * The workshop kernel adds stress (tools/workshop); tools/watch on the host
  * adds mark, diff, frag, why and slabtop.
@@ -239,9 +238,6 @@ void heap_print_colours(struct kmem_cache *cp,
  * accounts are wrong. */
 size_t heap_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
                    size_t entry[LEDGER_ENTRIES]);
-
-/* `kmastat -T`. */
-void heap_totals_table(const char *pattern);
 
 /* At how many objects a hash table of `entries` grows and shrinks (0: never):
  * statement S-32 solved for the number of objects. */

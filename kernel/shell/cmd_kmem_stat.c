@@ -542,8 +542,6 @@ static int cmd_kmastat(char **argv)
         print_rows(&ks, &hidden);
         heap_totals(&t);
         json_totals(&t);
-    } else if (shell_option('T')) {
-        heap_totals_table(ks.ks_pattern);
     } else {
         pager_to_end();
         print_table(&ks, &selected);

@@ -119,7 +119,7 @@ static void print_stat(struct table t, const char *pattern)
 
 static int cmd_kmastat(char **argv)
 {
-    static const char slabs_only[] = "kmwTs";
+    static const char slabs_only[] = "kmws";
 
     for (const char *p = slabs_only; *p != '\0'; p++)
         if (shell_option(*p))

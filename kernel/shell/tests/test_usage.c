@@ -43,8 +43,8 @@ KTEST(usage, options_are_taken_out)
     KT_TRUE(is(value('j'), "") && is(value('v'), "") && !value('a'));
     KT_REQUIRE(take("slabs -vj"));
     KT_TRUE(!argv[1] && value('j') && value('v'));
-    KT_REQUIRE(take("kmastat -T"));
-    KT_TRUE(value('T') && !value('t'));
+    KT_REQUIRE(take("log -S"));
+    KT_TRUE(value('S') && !value('s'));
     KT_REQUIRE(take("slabs"));
     KT_TRUE(!value('j') && !value('v'));
 }
@@ -275,8 +275,8 @@ static const struct {
     {"kill 5 ", ""},
     {"kill -KILL 5 ", ""},
     {"kmastat ", "@PATTERN"},
-    {"kmastat -", "-T -j -k -m -s -w -z"},
-    {"kmastat -k -", "-T -j -s -w -z"},
+    {"kmastat -", "-j -k -m -s -w -z"},
+    {"kmastat -k -", "-j -s -w -z"},
     {"kmastat -s ", "mem waste rate fail"},
     {"kmastat -zs ", "mem waste rate fail"},
     {"kmastat inode ", ""},
