@@ -7,7 +7,7 @@
 /* Multiplication carries low bits up, the shifts bring them down again. */
 unsigned lab_pick(unsigned purpose, unsigned n)
 {
-    uint32_t x = LAB_SEED * 0x9e3779b1u + purpose * 0x85ebca77u + 1;
+    uint32_t x = (uint32_t)LAB_SEED * 0x9e3779b1u + purpose * 0x85ebca77u + 1;
 
     for (int i = 0; i < 3; i++) {
         x ^= x >> 15;
