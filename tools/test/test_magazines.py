@@ -311,11 +311,12 @@ MISTAKES = [
          "    for (uint32_t i = 0; i < n; i++)\n        to[i]")],
      "magazines.a_refill_keeps_the_order_of_the_slab"),
     ("one round is not drained", MAG, [
-        ("    for (uint32_t i = 0; i < n; i++)\n        if (!kmem_give",
-         "    for (uint32_t i = 1; i < n; i++)\n        if (!kmem_give")],
+        ("    for (uint32_t i = 0; i < rounds; i++)\n        if (!kmem_give",
+         "    for (uint32_t i = 1; i < rounds; i++)\n        if (!kmem_give")],
      None),
     ("a round that is drained is not counted", MAG, [
-        ("    cp->cache_drained += n;", "    cp->cache_drained += n - 1;")],
+        ("    cp->cache_drained += rounds;",
+         "    cp->cache_drained += rounds - 1;")],
      None),
     ("the depot does not count what it gives", MAG, [
         ("    d->depot_total--;\n", "")], None),
