@@ -189,3 +189,81 @@ void other_test_random(unsigned seed, unsigned ops, size_t most)
         KT_EQ(test_counts().stat_metadata % 512, 0); /* of pages, not blocks */
     other_test_check();
 }
+
+/* ---- objects that stay constructed --------------------------------------- */
+
+#define CONSTRUCTED 0x66
+#define IN_A_SLAB   13
+
+static unsigned constructed, destroyed;
+
+static void count_up(void *obj, size_t size)
+{
+    memset(obj, CONSTRUCTED, size);
+    constructed++;
+}
+
+static void count_down(void *obj, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        KT_REQUIRE(((char *)obj)[i] == CONSTRUCTED);
+    constructed--;
+}
+
+static void *get_constructed(struct other_cache *c)
+{
+    void *obj = test_allocator->op_cache_alloc(c);
+
+    KT_REQUIRE(obj != NULL);
+    return obj;
+}
+
+void other_test_constructed(void)
+{
+    struct other_cache c = {
+        .other_size = 300, .other_ctor = count_up, .other_dtor = count_down};
+    void *obj;
+
+    constructed = 0;
+    KT_REQUIRE(test_allocator->op_cache_create(&c));
+    KT_EQ(constructed, 0);
+    obj = get_constructed(&c);
+    KT_EQ(constructed, IN_A_SLAB);
+    test_allocator->op_cache_free(&c, obj);
+    KT_TRUE(get_constructed(&c) == obj);
+    KT_EQ(constructed, IN_A_SLAB);
+    test_allocator->op_cache_free(&c, obj);
+    test_allocator->op_pressure();
+    KT_EQ(constructed, 0);
+    test_allocator->op_cache_free(&c, get_constructed(&c));
+    test_allocator->op_cache_destroy(&c);
+    KT_EQ(constructed, 0);
+    KT_EQ(test_held(), 0);
+    other_test_check();
+}
+
+/* A destructor runs without a lock, and while other slabs wait for theirs. */
+static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
+{
+    KT_TRUE(test_allocator->op_check() == NULL);
+    destroyed++;
+}
+
+void other_test_going_back(void)
+{
+    struct other_cache c = {.other_size = 300,
+                            .other_ctor = count_up,
+                            .other_dtor = check_meanwhile};
+    void *obj[3 * IN_A_SLAB];
+
+    destroyed = 0;
+    KT_REQUIRE(test_allocator->op_cache_create(&c));
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        obj[i] = get_constructed(&c);
+    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
+        test_allocator->op_cache_free(&c, obj[i]);
+    test_allocator->op_pressure();
+    KT_EQ(destroyed, ARRAY_SIZE(obj));
+    KT_EQ(test_held(), 0);
+    other_test_check();
+}

@@ -38,3 +38,9 @@ extern size_t test_align;
  * caches, each on any processor, with a check after each 50, and then frees
  * everything and destroys the caches. What blocks contain must last. */
 void other_test_random(unsigned seed, unsigned ops, size_t most);
+
+/* Cases of allocators with slabs, of which each has 13 objects of 300 bytes:
+ * an object stays constructed as long as its slab lives; and the
+ * invariants hold while objects are destroyed, when other slabs wait for it. */
+void other_test_constructed(void);
+void other_test_going_back(void);

@@ -430,70 +430,16 @@ KTEST(linux_slab, an_index_in_an_object)
     expect_slabs(k, 0, 1, 0);
 }
 
-static unsigned constructed;
-
-static void count_up(void *obj, size_t size)
-{
-    memset(obj, 0x66, size);
-    constructed++;
-}
-
-static void count_down(void *obj, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        KT_REQUIRE(((char *)obj)[i] == 0x66);
-    constructed--;
-}
-
 KTEST(linux_slab, free_objects_stay_constructed)
 {
-    struct other_cache c = {
-        .other_size = 300, .other_ctor = count_up, .other_dtor = count_down};
-    char *obj;
-
     start(1);
-    create(&c);
-    KT_EQ(constructed, 0);
-    obj = get_object(&c);
-    KT_EQ(constructed, 13);
-    put_object(&c, obj);
-    KT_TRUE(get_object(&c) == obj);
-    KT_EQ(constructed, 13);
-    put_object(&c, obj);
-    linux_slab_allocator.op_pressure();
-    KT_EQ(constructed, 0);
-    put_object(&c, get_object(&c));
-    linux_slab_allocator.op_cache_destroy(&c);
-    KT_EQ(constructed, 0);
-    KT_EQ(test_held(), 0);
-    other_test_check();
-}
-
-/* A destructor runs without a lock, and while other slabs wait for theirs. */
-static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
-{
-    KT_TRUE(linux_slab_allocator.op_check() == NULL);
-    constructed++;
+    other_test_constructed();
 }
 
 KTEST(linux_slab, check_while_slabs_go_back)
 {
-    struct other_cache c = {.other_size = 300,
-                            .other_ctor = construct,
-                            .other_dtor = check_meanwhile};
-    static char *obj[3 * 13];
-
     start(1);
-    create(&c);
-    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        obj[i] = get_object(&c);
-    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        put_object(&c, obj[i]);
-    constructed = 0;
-    linux_slab_allocator.op_pressure();
-    KT_EQ(constructed, ARRAY_SIZE(obj));
-    KT_EQ(test_held(), 0);
-    other_test_check();
+    other_test_going_back();
 }
 
 /* ---- the rest ----------------------------------------------------------- */

@@ -434,70 +434,16 @@ KTEST(linux_slub, merged_caches_end_with_the_last)
     other_test_check();
 }
 
-static unsigned constructed;
-
-static void count_up(void *obj, size_t size)
-{
-    memset(obj, 0x66, size);
-    constructed++;
-}
-
-static void count_down(void *obj, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        KT_REQUIRE(((char *)obj)[i] == 0x66);
-    constructed--;
-}
-
 KTEST(linux_slub, free_objects_stay_constructed)
 {
-    struct other_cache c = {
-        .other_size = 300, .other_ctor = count_up, .other_dtor = count_down};
-    char *obj;
-
     start(1);
-    create(&c);
-    KT_EQ(constructed, 0);
-    obj = get_object(&c);
-    KT_EQ(constructed, 13);
-    put_object(&c, obj);
-    KT_TRUE(get_object(&c) == obj);
-    KT_EQ(constructed, 13);
-    put_object(&c, obj);
-    linux_slub_allocator.op_pressure();
-    KT_EQ(constructed, 0);
-    put_object(&c, get_object(&c));
-    destroy(&c);
-    KT_EQ(constructed, 0);
-    KT_EQ(test_held(), 0);
-    other_test_check();
-}
-
-/* A destructor runs without a lock, and while other slabs wait for theirs. */
-static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
-{
-    KT_TRUE(linux_slub_allocator.op_check() == NULL);
-    constructed++;
+    other_test_constructed();
 }
 
 KTEST(linux_slub, check_while_slabs_go_back)
 {
-    struct other_cache c = {.other_size = 300,
-                            .other_ctor = construct,
-                            .other_dtor = check_meanwhile};
-    static char *obj[3 * 13];
-
     start(1);
-    create(&c);
-    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        obj[i] = get_object(&c);
-    for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        put_object(&c, obj[i]);
-    constructed = 0;
-    linux_slub_allocator.op_pressure();
-    KT_EQ(constructed, ARRAY_SIZE(obj));
-    KT_EQ(test_held(), 0);
-    other_test_check();
+    other_test_going_back();
 }
 
 /* ---- the rest ----------------------------------------------------------- */
