@@ -202,8 +202,8 @@ static void print_blanks(struct line *l, size_t place)
     l->line_at = place;
 }
 
-/* Only the first column's text can be so long that the next one is not in its
- * place: it has a line to itself then. */
+/* The first column's text has a line to itself if it is so long that the next
+ * one would not be in its place. */
 static void print_text(struct line *l, const struct column *c, const char *s)
 {
     const struct table *t = l->line_table;
