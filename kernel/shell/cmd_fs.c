@@ -100,7 +100,7 @@ static int cmd_inodes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes, SHELL_REPORT);
+SHELL_COMMAND(inodes, cmd_inodes, "[-j] [-a|-r]", SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -199,7 +199,7 @@ static int cmd_mounts(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(mounts, cmd_mounts, SHELL_REPORT);
+SHELL_COMMAND(mounts, cmd_mounts, "[-j]", SHELL_REPORT);
 
 /* The path is that of `mounts`: no server is asked for it. */
 static int cmd_umount(char **argv)
@@ -217,7 +217,7 @@ static int cmd_umount(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(umount, cmd_umount);
+SHELL_COMMAND(umount, cmd_umount, "-f PATH");
 
 /* ---- pipes -------------------------------------------------------------- */
 
@@ -244,4 +244,4 @@ static int cmd_pipes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(pipes, cmd_pipes, SHELL_REPORT);
+SHELL_COMMAND(pipes, cmd_pipes, "[-j]", SHELL_REPORT);

@@ -1,6 +1,6 @@
 /*
- * The commands that have nothing to do with memory: help, the log, the clock,
- * power off and reset.
+ * The commands that have nothing to do with memory: the log, the clock, power
+ * off and reset.
  */
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
@@ -8,107 +8,6 @@
 #include "drivers/power.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/usage.h"
-
-/* ---- help --------------------------------------------------------------- */
-
-/* Lists the commands that only the workshop kernel has. */
-static void help_workshop(void)
-{
-    size_t column = 0; /* 0: none was printed */
-
-    for (const char *const *name = shell_workshop_commands; *name; name++) {
-        if (shell_find(*name))
-            continue;
-        if (column == 0)
-            kprintf("\nOnly in the workshop kernel (make run WORKSHOP=1):");
-        if (column == 0 || column + 1 + strlen(*name) > LINE_COLUMNS) {
-            kprintf("\n ");
-            column = 1;
-        }
-        kprintf(" %s", *name);
-        column += 1 + strlen(*name);
-    }
-    if (column)
-        kprintf("\n");
-}
-
-/* Prints a line of the list, if this kernel has the command. */
-static void help_line(struct text name, struct text what)
-{
-    const struct shell_command *c = __start_shell_commands;
-
-    for (; c < __stop_shell_commands; c++)
-        if (text_is(name, c->command_name)) {
-            kprintf("  %-10s ", c->command_name);
-            text_print(what);
-        }
-}
-
-static int help_all(void)
-{
-    struct text t = usage_help, line, title, name = {NULL, NULL};
-
-    while (text_line(&t, &line)) {
-        if (*line.text_from == '|')
-            continue;
-        title = text_after(line, "== ");
-        if (!text_empty(title)) {
-            text_print(title);
-            kprintf(":\n");
-        }
-        help_line(name, line);
-        name = text_word(text_after(line, "= "));
-    }
-    kprintf("`help NAME` says more. `;` separates commands, quotes keep "
-            "blanks.\nTab completes, Up brings lines back, ^C stops a "
-            "command.\n");
-    help_workshop();
-    return 0;
-}
-
-static int help_one(char *name)
-{
-    char *words[] = {name, NULL};
-    struct text section, form, line;
-
-    if (!shell_find(name))
-        return shell_only_workshop(name)
-                   ? 1
-                   : shell_error("no command \"%.32s\"; `help` lists them",
-                                 name);
-    section = text_section(usage_help, name, &form);
-    usage_show(1, words, NULL);
-    while (!text_empty(form))
-        form = usage_next_form(&section);
-    if (text_line(&section, &line)) {
-        text_print(line);
-        kprintf("\n");
-        text_print(section);
-    }
-    return 0;
-}
-
-static int help_options(void)
-{
-    const struct boot_option *o = __start_boot_options;
-
-    kprintf("options on the kernel's command line, `make run APPEND=...`\n");
-    for (; o < __stop_boot_options; o++)
-        kprintf("  %-24s %s\n", o->option_form, o->option_help);
-    return 0;
-}
-
-static int cmd_help(char **argv)
-{
-    if (!argv[1])
-        return help_all();
-    if (strcmp(argv[1], "options") == 0)
-        return help_options();
-    return help_one(argv[1]);
-}
-
-SHELL_COMMAND(help, cmd_help, SHELL_REPORT);
 
 /* ---- the log ------------------------------------------------------------ */
 
@@ -129,7 +28,7 @@ static int cmd_dmesg(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, cmd_dmesg);
+SHELL_COMMAND(dmesg, cmd_dmesg, "");
 
 static int cmd_clear(char **argv)
 {
@@ -138,7 +37,7 @@ static int cmd_clear(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(clear, cmd_clear);
+SHELL_COMMAND(clear, cmd_clear, "");
 
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",
@@ -167,7 +66,7 @@ static int cmd_terminal(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(terminal, cmd_terminal);
+SHELL_COMMAND(terminal, cmd_terminal, "[plain|vga|both]");
 
 static int cmd_echo(char **argv)
 {
@@ -180,7 +79,7 @@ static int cmd_echo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(echo, cmd_echo, SHELL_REPORT);
+SHELL_COMMAND(echo, cmd_echo, "[WORD ...]", SHELL_REPORT);
 
 /* ---- time --------------------------------------------------------------- */
 
@@ -195,7 +94,7 @@ static int cmd_uptime(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(uptime, cmd_uptime, SHELL_REPORT);
+SHELL_COMMAND(uptime, cmd_uptime, "", SHELL_REPORT);
 
 /* ---- the rest ----------------------------------------------------------- */
 
@@ -205,7 +104,7 @@ static int cmd_reboot(char **argv)
     power_reset();
 }
 
-SHELL_COMMAND(reboot, cmd_reboot);
+SHELL_COMMAND(reboot, cmd_reboot, "");
 
 static int cmd_poweroff(char **argv)
 {
@@ -213,7 +112,7 @@ static int cmd_poweroff(char **argv)
     power_off();
 }
 
-SHELL_COMMAND(poweroff, cmd_poweroff);
+SHELL_COMMAND(poweroff, cmd_poweroff, "");
 
 static int cmd_about(char **argv)
 {
@@ -226,4 +125,4 @@ static int cmd_about(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(about, cmd_about, SHELL_REPORT);
+SHELL_COMMAND(about, cmd_about, "", SHELL_REPORT);

@@ -47,7 +47,7 @@ static int cmd_ports(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(ports, cmd_ports, SHELL_REPORT);
+SHELL_COMMAND(ports, cmd_ports, "[-j]", SHELL_REPORT);
 
 /* ---- ipc ---------------------------------------------------------------- */
 
@@ -155,4 +155,4 @@ static int cmd_ipc(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(ipc, cmd_ipc, SHELL_REPORT);
+SHELL_COMMAND(ipc, cmd_ipc, "", SHELL_REPORT);

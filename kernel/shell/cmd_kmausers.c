@@ -315,7 +315,7 @@ static int cmd_kmausers(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmausers, cmd_kmausers, SHELL_REPORT);
+SHELL_COMMAND(kmausers, cmd_kmausers, "[-j] [-m AGE] [CACHE]", SHELL_REPORT);
 
 /* ---- leaks -------------------------------------------------------------- */
 
@@ -388,4 +388,4 @@ static int cmd_leaks(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(leaks, cmd_leaks, SHELL_REPORT);
+SHELL_COMMAND(leaks, cmd_leaks, "[-j] [-r] [-m AGE]", SHELL_REPORT);

@@ -316,4 +316,4 @@ static int cmd_cache(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, cmd_cache, SHELL_REPORT);
+SHELL_COMMAND(cache, cmd_cache, "[-c|-j] CACHE", SHELL_REPORT);

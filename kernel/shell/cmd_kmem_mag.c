@@ -141,4 +141,7 @@ static int cmd_magazines(char **argv)
     return error;
 }
 
-SHELL_COMMAND(magazines, cmd_magazines, SHELL_REPORT);
+SHELL_COMMAND(magazines, cmd_magazines,
+              "[-j] [CACHE]\n"
+              "on|off [CACHE]",
+              SHELL_REPORT);

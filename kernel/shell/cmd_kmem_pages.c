@@ -125,7 +125,7 @@ static int cmd_buddyinfo(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(buddyinfo, cmd_buddyinfo, SHELL_REPORT);
+SHELL_COMMAND(buddyinfo, cmd_buddyinfo, "[-j]", SHELL_REPORT);
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -411,4 +411,7 @@ static int cmd_pages(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, cmd_pages, SHELL_REPORT);
+SHELL_COMMAND(pages, cmd_pages,
+              "[-j|-r]\n"
+              "ADDR|SYMBOL",
+              SHELL_REPORT);

@@ -443,4 +443,10 @@ static int cmd_kmem(char **argv)
     return verbs[i].run(argv);
 }
 
-SHELL_COMMAND(kmem, cmd_kmem, SHELL_REPORT);
+SHELL_COMMAND(kmem, cmd_kmem,
+              "create NEW-NAME SIZE [ALIGN] [ctor] [nocolour]\n"
+              "alloc NAME N\n"
+              "free NAME N|all [lifo|fifo|random]\n"
+              "destroy NAME\n"
+              "list",
+              SHELL_REPORT);

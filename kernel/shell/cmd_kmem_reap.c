@@ -208,4 +208,7 @@ static int cmd_reap(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
+SHELL_COMMAND(reap, cmd_reap,
+              "[-a|-n] [CACHE]\n"
+              "-i SECONDS|never",
+              SHELL_REPORT);

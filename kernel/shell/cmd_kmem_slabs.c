@@ -359,4 +359,7 @@ static int cmd_slabs(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabs, cmd_slabs, SHELL_REPORT);
+SHELL_COMMAND(slabs, cmd_slabs,
+              "[-v] [-j] [CACHE]\n"
+              "ADDR",
+              SHELL_REPORT);

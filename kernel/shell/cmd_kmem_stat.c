@@ -549,4 +549,6 @@ static int cmd_kmastat(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat, SHELL_REPORT);
+SHELL_COMMAND(kmastat, cmd_kmastat,
+              "[-k|-m] [-z] [-w] [-j] [-s mem|waste|rate|fail] [PATTERN]",
+              SHELL_REPORT);

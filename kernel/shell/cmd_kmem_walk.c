@@ -282,4 +282,5 @@ static int cmd_walk(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(walk, cmd_walk, SHELL_REPORT);
+SHELL_COMMAND(walk, cmd_walk, "[-j] alloc|free|slab|bufctl|hash [CACHE] [-n N]",
+              SHELL_REPORT);

@@ -276,7 +276,7 @@ static int cmd_whatis(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(whatis, cmd_whatis, SHELL_REPORT);
+SHELL_COMMAND(whatis, cmd_whatis, "[-r] ADDR|SYMBOL", SHELL_REPORT);
 
 /* ---- the slab around an address ----------------------------------------- */
 

@@ -43,7 +43,7 @@ static int cmd_bt(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, cmd_bt);
+SHELL_COMMAND(bt, cmd_bt, "[TASK]");
 
 /* ---- x ------------------------------------------------------------------ */
 
@@ -108,7 +108,7 @@ static int cmd_x(char **argv)
     return dump(addr, n);
 }
 
-SHELL_COMMAND(x, cmd_x, SHELL_REPORT);
+SHELL_COMMAND(x, cmd_x, "ADDR|SYMBOL [BYTES]", SHELL_REPORT);
 
 /* ---- meminfo ------------------------------------------------------------ */
 
@@ -198,7 +198,7 @@ static int cmd_meminfo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(meminfo, cmd_meminfo, SHELL_REPORT);
+SHELL_COMMAND(meminfo, cmd_meminfo, "[-j]", SHELL_REPORT);
 
 /* ---- panic -------------------------------------------------------------- */
 
@@ -213,4 +213,4 @@ static int cmd_panic(char **argv)
     panic("%s", n > 0 ? text : "requested at the shell");
 }
 
-SHELL_COMMAND(panic, cmd_panic);
+SHELL_COMMAND(panic, cmd_panic, "[TEXT ...]");

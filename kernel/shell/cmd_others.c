@@ -134,7 +134,9 @@ static int cmd_kmastat(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat, SHELL_REPORT);
+SHELL_COMMAND(kmastat, cmd_kmastat,
+              "[-k|-m] [-z] [-w] [-j] [-s mem|waste|rate|fail] [PATTERN]",
+              SHELL_REPORT);
 
 /* Returns pages that the allocator keeps; -a: frees unused inodes before, as
  * under memory pressure. */
@@ -161,7 +163,10 @@ static int cmd_reap(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap, SHELL_REPORT);
+SHELL_COMMAND(reap, cmd_reap,
+              "[-a|-n] [CACHE]\n"
+              "-i SECONDS|never",
+              SHELL_REPORT);
 
 /* /proc/caches and /proc/kmastat. */
 static void write_proc(print_t *print, void *to, bool all UNUSED)
@@ -200,12 +205,12 @@ static int cmd_of_debug(char **argv UNUSED)
                        other_served.op_name);
 }
 
-SHELL_COMMAND(cache, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(kmem, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(slabs, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(walk, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(whatis, cmd_of_slabs, SHELL_REPORT);
-SHELL_COMMAND(debug, cmd_of_debug, SHELL_REPORT);
-SHELL_COMMAND(kmausers, cmd_of_debug, SHELL_REPORT);
-SHELL_COMMAND(leaks, cmd_of_debug, SHELL_REPORT);
-SHELL_COMMAND(log, cmd_of_debug, SHELL_REPORT);
+SHELL_COMMAND(cache, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(kmem, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(slabs, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(walk, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(whatis, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(debug, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(kmausers, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(leaks, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(log, cmd_of_debug, "[WORD ...]", SHELL_REPORT);

@@ -297,7 +297,9 @@ static int cmd_run(char **argv)
     return run_program(argv + 1, shell_option('p'), background);
 }
 
-SHELL_COMMAND(run, cmd_run);
+SHELL_COMMAND(run, cmd_run,
+              "[-p] [-b] PROGRAM [ARG ...]\n"
+              "-s [-b] SERVER [ARG ...]");
 
 /* ---- completion --------------------------------------------------------- */
 
@@ -365,7 +367,7 @@ static int cmd_sh(char **argv)
     return start_program(&start, false);
 }
 
-SHELL_COMMAND(sh, cmd_sh);
+SHELL_COMMAND(sh, cmd_sh, "");
 
 static int cmd_continue(char **argv)
 {
@@ -385,4 +387,4 @@ static int cmd_continue(char **argv)
     return console_back(pid, name, error, status);
 }
 
-SHELL_COMMAND(continue, cmd_continue);
+SHELL_COMMAND(continue, cmd_continue, "");

@@ -138,7 +138,7 @@ static void offer_servers(const struct shell_offer *o)
         shell_offer(o, st.stat_server.server_name);
 }
 
-SHELL_COMMAND(servers, cmd_servers, SHELL_REPORT);
+SHELL_COMMAND(servers, cmd_servers, "[-j]", SHELL_REPORT);
 SHELL_WORDS(SERVER, offer_servers);
 
 /* ---- irqs --------------------------------------------------------------- */
@@ -195,4 +195,4 @@ static int cmd_irqs(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(irqs, cmd_irqs, SHELL_REPORT);
+SHELL_COMMAND(irqs, cmd_irqs, "[-j]", SHELL_REPORT);

@@ -120,7 +120,7 @@ static int cmd_ps(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(ps, cmd_ps, SHELL_REPORT);
+SHELL_COMMAND(ps, cmd_ps, "[-j]", SHELL_REPORT);
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -195,7 +195,7 @@ static void offer_signals(const struct shell_offer *o)
         shell_offer(o, signals[i].signal_name);
 }
 
-SHELL_COMMAND(kill, cmd_kill);
+SHELL_COMMAND(kill, cmd_kill, "[-SIGNAL] PID|-GRP");
 SHELL_WORDS(SIGNAL, offer_signals);
 
 /* ---- sessions ----------------------------------------------------------- */
@@ -224,7 +224,10 @@ static int cmd_sessions(char **argv)
                                     argv[2]);
 }
 
-SHELL_COMMAND(sessions, cmd_sessions, SHELL_REPORT);
+SHELL_COMMAND(sessions, cmd_sessions,
+              "[-j]\n"
+              "end N",
+              SHELL_REPORT);
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -413,4 +416,4 @@ static int cmd_files(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, cmd_files, SHELL_REPORT);
+SHELL_COMMAND(files, cmd_files, "[-j] PID", SHELL_REPORT);

@@ -10,4 +10,8 @@ static int cmd_trace(char **argv UNUSED)
                        "boots one that does");
 }
 
-SHELL_COMMAND(trace, cmd_trace, SHELL_REPORT);
+SHELL_COMMAND(trace, cmd_trace,
+              "[on|off]\n"
+              "mark [N]\n"
+              "save [NEW-NAME]",
+              SHELL_REPORT);

@@ -182,7 +182,7 @@ static int run_words(int argc, char **argv)
                        c->command_name, (unsigned)timer_ms());
     options = &given;
     if ((c->command_report || shell_may_change()) &&
-        usage_take(argc, argv, &given))
+        usage_take(c, argc, argv, &given))
         result = c->command_run(argv);
     pager_report_ended();
     current = outer;
@@ -197,12 +197,14 @@ static int run_words(int argc, char **argv)
 /* Pipes are of the programs' shell; most are meant to shorten a list. */
 static int refuse_pipe(char *line)
 {
+    const struct shell_command *c;
     char *argv[SHELL_ARGS_MAX + 1];
     int argc;
 
     while (words_next(&line, &argc, argv) != WORDS_SH)
         continue;
-    if (argc > 0 && usage_has_option(argv[0], 'n'))
+    c = argc > 0 ? shell_find(argv[0]) : NULL;
+    if (c && usage_has_option(c, 'n'))
         return shell_error("%s: only programs have pipes and redirections, in "
                            "`sh`; `%s -n 5` prints 5 rows; nothing was run",
                            argv[argc], argv[0]);
@@ -379,4 +381,4 @@ static int cmd_history(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(history, cmd_history, SHELL_REPORT);
+SHELL_COMMAND(history, cmd_history, "", SHELL_REPORT);

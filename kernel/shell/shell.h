@@ -5,10 +5,11 @@
  * editor, `help` and completion find them through the linker section, so a
  * new command is one function and one table entry in one file.
  *
- *     static int cmd_uptime(char **argv) { … }
- *     SHELL_COMMAND(uptime, cmd_uptime);
+ *     static int cmd_bt(char **argv) { … }
+ *     SHELL_COMMAND(bt, cmd_bt, "[TASK]");
  *
- * Its group, its usage and what `help` says of it are in help.txt.
+ * Its usage is the grammar of its words (usage.h). Its group and what `help`
+ * says of it are in help.txt.
  *
  * A command gets only words that fit its usage. It returns its status: 0, or 1
  * after shell_error() has printed its one line; `verify` counts. It never
@@ -24,6 +25,7 @@
 
 struct shell_command {
     const char *command_name;
+    const char *command_usage;       /* forms of what follows the name */
     int (*command_run)(char **argv); /* argv ends with NULL */
     bool command_report;
 };
@@ -31,15 +33,17 @@ struct shell_command {
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-/* SHELL_COMMAND(uptime, cmd_uptime, SHELL_REPORT): it may be called in a
+/* SHELL_COMMAND(uptime, cmd_uptime, "", SHELL_REPORT): it may be called in a
  * stopped machine (report.h). It writes nothing that lasts, or calls
  * shell_may_change before. */
 #define SHELL_REPORT .command_report = true
 
-#define SHELL_COMMAND(id, ...)                                                 \
+#define SHELL_COMMAND(id, run, ...)                                            \
     static const struct shell_command shell_command_##id __attribute__((       \
         used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
-        .command_name = #id, .command_run = __VA_ARGS__}
+        .command_name = #id,                                                   \
+        .command_run = (run),                                                  \
+        .command_usage = __VA_ARGS__}
 
 /* Where completion wants the words of a kind. */
 struct shell_offer {
@@ -53,7 +57,7 @@ struct shell_offer {
 /* Offers a word; those that do not begin with what is typed are dropped. */
 void shell_offer(const struct shell_offer *o, const char *word);
 
-/* A kind of words that usage lines name, as CACHE; those of most kinds, as N,
+/* A kind of words that usages name, as CACHE; those of most kinds, as N,
  * cannot be listed. */
 struct shell_kind {
     const char *kind_name;

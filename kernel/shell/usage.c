@@ -8,25 +8,32 @@
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 
-extern const char __start_shell_help[], __stop_shell_help[];
-
-const struct text usage_help = {__start_shell_help, __stop_shell_help};
-
 /* ---- the text of a form ------------------------------------------------- */
 
-struct text usage_next_form(struct text *section)
+static bool ends_form(char c)
 {
-    struct text line, rest = *section;
-
-    if (!text_line(&rest, &line) || *line.text_from != '|')
-        return (struct text){NULL, NULL};
-    *section = rest;
-    return text_after(line, "| ");
+    return c == '\n' || c == '\0';
 }
 
 static bool ends(char c)
 {
-    return c == ' ' || c == ']' || c == '\n';
+    return c == ' ' || c == ']' || ends_form(c);
+}
+
+/* The end of the form at `p`. */
+static const char *form_end(const char *p)
+{
+    while (!ends_form(*p))
+        p++;
+    return p;
+}
+
+/* The next form of a usage, or NULL. */
+static const char *next_form(const char *form)
+{
+    const char *end = form_end(form);
+
+    return *end == '\n' ? end + 1 : NULL;
 }
 
 /* The end of the element at `p`. */
@@ -52,24 +59,24 @@ static const char *option_value(const char *p)
 /* The option -letter of a form (0: any), or NULL. */
 static const char *find_option(const char *form, char letter)
 {
-    for (const char *p = form; *p != '\n'; p++)
+    for (const char *p = form; !ends_form(*p); p++)
         if (is_option(p) && (p[1] == letter || !letter))
             return p;
     return NULL;
 }
 
-bool usage_has_option(const char *name, char letter)
+bool usage_has_option(const struct shell_command *c, char letter)
 {
-    struct text form, section = text_section(usage_help, name, &form);
+    const char *form = c->command_usage;
 
-    while (!text_empty(form) && !find_option(form.text_from, letter))
-        form = usage_next_form(&section);
-    return !text_empty(form);
+    while (form && !find_option(form, letter))
+        form = next_form(form);
+    return form;
 }
 
 static bool has_repetition(const char *form)
 {
-    while (*form != '\n' && *form != '.')
+    while (!ends_form(*form) && *form != '.')
         form++;
     return *form == '.';
 }
@@ -96,7 +103,7 @@ static bool next_choice(const char **p, struct choice *c)
         return false;
     while (!ends((*p)[n]) && (*p)[n] != '|')
         n++;
-    while (strchr("-+=", (*p)[fixed]))
+    while (fixed < n && strchr("-+=", (*p)[fixed]))
         fixed++;
     if (!is_upper((*p)[fixed]) || is_option(*p))
         fixed = n;
@@ -144,20 +151,21 @@ void shell_offer(const struct shell_offer *o, const char *word)
  * one. */
 static void offer_choice(struct shell_offer o, const struct choice *c)
 {
-    struct text kind = {c->choice_text + c->choice_fixed,
-                        c->choice_text + c->choice_length};
+    const char *kind = c->choice_text + c->choice_fixed;
+    size_t length = c->choice_length - c->choice_fixed;
 
     if (*c->choice_text == '-' && *o.offer_typed != '-')
         return;
     o.offer_before = c->choice_text;
     o.offer_fixed = c->choice_fixed;
-    if (text_empty(kind))
+    if (length == 0)
         shell_offer(&o, "");
     if (strncmp(o.offer_typed, c->choice_text, c->choice_fixed) == 0)
         o.offer_typed += c->choice_fixed;
     for (const struct shell_kind *k = __start_shell_kinds;
          k < __stop_shell_kinds; k++)
-        if (text_is(kind, k->kind_name))
+        if (strlen(k->kind_name) == length &&
+            strncmp(k->kind_name, kind, length) == 0)
             k->kind_words(&o);
 }
 
@@ -173,7 +181,7 @@ static void offer(const struct shell_offer *o, const char *p)
 
 /* The words of a command, compared with one of its forms. */
 struct comparison {
-    const char *comp_form;                /* what follows the name */
+    const char *comp_form;
     char *comp_words[SHELL_ARGS_MAX + 1]; /* without options */
     struct usage_options comp_options;
     const char *comp_value; /* of the form: what an option at the end wants */
@@ -247,13 +255,14 @@ static bool check_options(const struct comparison *c,
 {
     bool complete = true;
 
-    for (const char *p = c->comp_form; *p != '\n'; p++) {
+    for (const char *p = c->comp_form; !ends_form(*p); p++) {
+        char before = p == c->comp_form ? ' ' : p[-1];
         unsigned n;
 
-        if (!is_option(p) || p[-1] == '|')
+        if (!is_option(p) || before == '|')
             continue;
         n = count_given(c, p);
-        if (n > 1 || (n == 0 && p[-1] != '['))
+        if (n > 1 || (n == 0 && before != '['))
             complete = false;
         if (n == 0 && o)
             offer(o, p);
@@ -303,7 +312,7 @@ static bool check_operands(struct comparison *c, const char *p, char **words,
         c->comp_reached = true;
         if (c->comp_offer && c->comp_complete && !c->comp_value)
             offer(c->comp_offer, p);
-        return *p == '\n';
+        return ends_form(*p);
     }
     end = end_of(p);
     repeats = strncmp(end, " ...", 4) == 0;
@@ -320,14 +329,13 @@ static bool check_operands(struct comparison *c, const char *p, char **words,
 
 /* Compares the words with a form; offers what may follow them to `o`, if not
  * NULL. */
-static bool compare_form(struct comparison *c, struct text form, int argc,
+static bool compare_form(struct comparison *c, const char *form, int argc,
                          char **argv, const struct shell_offer *o)
 {
     bool fit;
 
-    *c = (struct comparison){.comp_form = text_word(form).text_end,
-                             .comp_fitting = -1,
-                             .comp_offer = o};
+    *c = (struct comparison){
+        .comp_form = form, .comp_fitting = -1, .comp_offer = o};
     memcpy(c->comp_words, argv, ((size_t)argc + 1) * sizeof(*argv));
     if (!take_options(c, argc))
         return false;
@@ -343,29 +351,27 @@ static bool compare_form(struct comparison *c, struct text form, int argc,
 /* ---- all forms of a command --------------------------------------------- */
 
 /* How well the words fit the forms that they fit best. */
-static int best_fit(int argc, char **argv)
+static int best_fit(const char *form, int argc, char **argv)
 {
-    struct text form, section = text_section(usage_help, argv[0], &form);
     struct comparison c;
     int best = -1;
 
-    for (; !text_empty(form); form = usage_next_form(&section)) {
+    for (; form; form = next_form(form)) {
         compare_form(&c, form, argc, argv, NULL);
         best = MAX(best, c.comp_fitting);
     }
     return best;
 }
 
-void usage_show(int argc, char **argv, const struct shell_offer *o)
+void usage_show(const struct shell_command *command, int argc, char **argv,
+                const struct shell_offer *o)
 {
-    struct text form, section = text_section(usage_help, argv[0], &form);
-    int best = best_fit(argc, argv);
+    const char *form = command->command_usage;
+    int best = best_fit(form, argc, argv);
     const char *before = "usage:";
     struct comparison c;
 
-    if (text_empty(form) && !o)
-        kprintf("%s: help.txt has no section for it\n", argv[0]);
-    for (; !text_empty(form); form = usage_next_form(&section)) {
+    for (; form; form = next_form(form)) {
         compare_form(&c, form, argc, argv, NULL);
         if (c.comp_fitting < best)
             continue;
@@ -373,24 +379,26 @@ void usage_show(int argc, char **argv, const struct shell_offer *o)
             compare_form(&c, form, argc, argv, o);
             continue;
         }
-        kprintf("%-7s%.*s\n", before, (int)(form.text_end - form.text_from),
-                form.text_from);
+        kprintf("%-7s%s%s%.*s\n", before, command->command_name,
+                ends_form(*form) ? "" : " ", (int)(form_end(form) - form),
+                form);
         before = "";
     }
 }
 
-bool usage_take(int argc, char **argv, struct usage_options *options)
+bool usage_take(const struct shell_command *command, int argc, char **argv,
+                struct usage_options *options)
 {
-    struct text form, section = text_section(usage_help, argv[0], &form);
+    const char *form = command->command_usage;
     struct comparison c;
 
-    for (; !text_empty(form); form = usage_next_form(&section))
+    for (; form; form = next_form(form))
         if (compare_form(&c, form, argc, argv, NULL)) {
             memcpy(argv, c.comp_words, sizeof(c.comp_words));
             *options = c.comp_options;
             return true;
         }
-    usage_show(argc, argv, NULL);
+    usage_show(command, argc, argv, NULL);
     return false;
 }
 
@@ -400,6 +408,7 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
     char before[LINE_MAX + 1], typed[LINE_MAX + 1];
     char *argv[SHELL_ARGS_MAX + 1];
     char *at = before;
+    const struct shell_command *c;
     const struct shell_offer o = {.offer_typed = typed,
                                   .offer_before = "",
                                   .offer_add = add,
@@ -410,8 +419,8 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
     strlcpy(typed, l->line_text + word, l->line_pos - word + 1);
     if (words_next(&at, &argc, argv) != WORDS_OK)
         return;
-    if (argc > 0)
-        usage_show(argc, argv, &o);
-    else
-        offer(&o, "COMMAND\n");
+    if (argc == 0)
+        offer(&o, "COMMAND");
+    else if ((c = shell_find(argv[0])) != NULL)
+        usage_show(c, argc, argv, &o);
 }

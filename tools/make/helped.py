@@ -12,7 +12,6 @@ from pathlib import Path
 
 from commands import names
 
-FORM = "kernel/shell/usage.h"
 SHELL = Path("kernel/shell/help.txt")
 WORKSHOP = Path("tools/workshop/help.txt")
 
@@ -35,7 +34,7 @@ def missing(source, described):
         text = text_for(source)
         if name not in described[text]:
             yield (f"{source}: the command {name} has no section "
-                   f"\"= {name}\" in {text} (see {FORM})")
+                   f"\"= {name}\" in {text}")
 
 
 def stray(text, described, commands):

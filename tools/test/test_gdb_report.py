@@ -75,7 +75,7 @@ def test_the_stops_are_what_they_should_be(both):
 ALL = [*REPORTS, "about", "cache -c box", "cpus", "debug", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
-       "slabs $obj", "mounts", "pages -r", "paper", "pipes", "reap -n",
+       "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
        "servers", "sessions", "slabs -v", "uptime", "kmausers",
        "walk alloc", "whatis -r $obj", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]

@@ -18,7 +18,6 @@ LINES = {
               "slabs inode_cache"],
     "cache": ["cache inode", "cache kstack", "cache kmem_alloc_1024",
               "cache -c box"],
-    "paper": ["paper", "paper 3.4"],
     "walk": [f"walk {what} -n 20" for what in
              ("alloc", "free", "slab", "bufctl", "hash")],
     "trace": ["trace", "trace mark 3"],
@@ -51,7 +50,7 @@ LINES = {
     "ipc": ["ipc"],
     "servers": ["servers"],
     "irqs": ["irqs"],
-    "help": ["help", "help options"],
+    "help": ["help", "help options", "help paper", "help 3.4"],
     "echo": ["echo word"],
     "terminal": ["terminal", "terminal vga"],
     "uptime": ["uptime"],

@@ -1,5 +1,5 @@
-"""`paper`: its text agrees with the book's table, and its names exist."""
-# Tests: kernel/shell/cmd_paper.c
+"""`help 3.4`: its text agrees with the book's table, and its names exist."""
+# Tests: kernel/shell/paper.txt, kernel/shell/cmd_help.c
 
 import re
 
@@ -45,13 +45,11 @@ def test_what_a_section_names_exists(number, cases):  # noqa: F811
 
 def test_the_command(shell):
     for number, body in SECTIONS.items():
-        assert shell.command(f"paper {number}") == f"{number} {body}"
-    listed = [line.split(" ", 1) for line in
-              shell.command("paper").splitlines()]
-    titles = [(number, title.strip()) for number, title in listed]
-    assert titles == [(number, BOOK[number][0]) for number in BOOK]
-    wrong = shell.command("paper 3.5").splitlines()
-    assert "no section 3.5" in wrong[0] and len(wrong) == len(BOOK) + 1
-    assert shell.command("paper 3.4 3.1") == \
-        "usage: paper [SECTION]\n"
-    assert "no section" in shell.command('paper ""')
+        assert shell.command(f"help {number}") == f"{number} {body}"
+    listed = [line.split(None, 1) for line in
+              shell.command("help paper").splitlines()]
+    assert [tuple(row) for row in listed] == \
+        [(number, title) for number, (title, _) in BOOK.items()]
+    assert shell.command("help 3.5") == \
+        "help: no section 3.5; `help paper` lists them\n"
+    assert "no command" in shell.command('help ""')

@@ -101,4 +101,4 @@ static int cmd_locks(char **argv)
                        "counts locks");
 }
 #endif
-SHELL_COMMAND(locks, cmd_locks);
+SHELL_COMMAND(locks, cmd_locks, "[-j|-r]");

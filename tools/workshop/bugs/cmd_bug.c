@@ -221,5 +221,7 @@ static void offer_bugs(const struct shell_offer *o)
         shell_offer(o, planted_bugs[i].bug_name);
 }
 
-SHELL_COMMAND(bug, cmd_bug);
+SHELL_COMMAND(bug, cmd_bug,
+              "list [-j]\n"
+              "[-k] [-s] [-m MODES] BUG|all");
 SHELL_WORDS(BUG, offer_bugs);

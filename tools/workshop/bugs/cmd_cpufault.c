@@ -121,4 +121,4 @@ static int cmd_cpufault(char **argv)
     return shell_error("out of memory");
 }
 
-SHELL_COMMAND(cpufault, cmd_cpufault);
+SHELL_COMMAND(cpufault, cmd_cpufault, "null|stack|locked|both|called|absent");

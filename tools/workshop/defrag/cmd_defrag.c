@@ -160,4 +160,6 @@ static int cmd_defrag(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(defrag, cmd_defrag);
+SHELL_COMMAND(defrag, cmd_defrag,
+              "[-k|-s] [-n N] [-l N] CACHE\n"
+              "-e");

@@ -85,6 +85,6 @@ static void offer_cases(const struct shell_offer *o)
     }
 }
 
-SHELL_COMMAND(test, cmd_test);
+SHELL_COMMAND(test, cmd_test, "[-l] [SUITE|CASE]");
 SHELL_WORDS(SUITE, offer_suites);
 SHELL_WORDS(CASE, offer_cases);

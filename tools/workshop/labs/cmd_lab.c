@@ -60,5 +60,5 @@ static void offer_tests(const struct shell_offer *o)
         shell_offer(o, t->lab_name);
 }
 
-SHELL_COMMAND(lab, cmd_lab);
+SHELL_COMMAND(lab, cmd_lab, "[TEST]");
 SHELL_WORDS(TEST, offer_tests);

@@ -24,4 +24,4 @@ static int cmd_sample(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sample, cmd_sample);
+SHELL_COMMAND(sample, cmd_sample, "MS|off");

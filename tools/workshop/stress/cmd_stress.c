@@ -262,4 +262,4 @@ static int cmd_stress(char **argv)
     return stress_run(seed, ops);
 }
 
-SHELL_COMMAND(stress, cmd_stress);
+SHELL_COMMAND(stress, cmd_stress, "[SEED [OPS]]");

@@ -121,4 +121,7 @@ static int cmd_trace(char **argv)
     return save(argv[2] != NULL ? argv[2] : "trace");
 }
 
-SHELL_COMMAND(trace, cmd_trace);
+SHELL_COMMAND(trace, cmd_trace,
+              "[on|off]\n"
+              "mark [N]\n"
+              "save [NEW-NAME]");
