@@ -3,7 +3,7 @@
  * and buffers summed by the stack that allocated them.
  *
  *     cmd_debug.c     debug              cmd_log.c        log
- *     cmd_kmausers.c  kmausers leaks     cmd_kmem_walk.c  walk -j
+ *     cmd_kmausers.c  kmausers leaks     cmd_kmem_objects.c  cache -o
  */
 #pragma once
 

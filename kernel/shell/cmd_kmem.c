@@ -368,25 +368,33 @@ size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab)
     return SIZE_MAX;
 }
 
-const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
-                              bool used)
+const char *heap_buf_state(const struct kmem_buf_stat *b)
 {
-    bool more = MM_MAGAZINES || (kmem_debug_modes(cp) & KMF_LAYOUT) != 0;
-    struct kmem_buf_stat b;
-
-    if (!more || !kmem_buf_stat((const void *)addr, &b))
-        return used ? "used" : "free";
-    return !used ? "free" : b.stat_in_magazine ? "round" : "used";
+    return b->stat_in_magazine              ? "round"
+           : b->stat_state == KMEM_BUF_FREE ? "free"
+                                            : "used";
 }
 
-char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used)
+char heap_buf_cell(const struct kmem_buf_stat *b)
 {
-    switch (heap_object_state(cp, addr, used)[0]) {
-    case 'r':
-        return 'o';
-    default:
-        return used ? '#' : '.';
-    }
+    return b->stat_in_magazine              ? 'o'
+           : b->stat_state == KMEM_BUF_FREE ? '.'
+                                            : '#';
+}
+
+bool heap_buf_bad(const struct kmem_buf_stat *b,
+                  const struct kmem_cache_stat *cache)
+{
+    return (cache->stat_flags & KMEM_STAT_LARGE) && b->stat_bufctl == 0;
+}
+
+char heap_object_cell(uintptr_t addr, bool used)
+{
+    struct kmem_buf_stat b;
+
+    if (MM_MAGAZINES && used && kmem_buf_stat((const void *)addr, &b))
+        return heap_buf_cell(&b);
+    return used ? '#' : '.';
 }
 
 const char *heap_state_name(enum kmem_slab_state state)

@@ -7,8 +7,8 @@
  *     cmd_kmem_stat.c     kmastat     cmd_kmem_reap.c        reap
  *     cmd_kmem_cache.c    cache       cmd_kmem_pages.c       buddyinfo pages
  *     cmd_kmem_colours.c  cache -c    cmd_kmem_whatis.c      whatis
- *     cmd_kmem_slabs.c    slabs           with cmd_kmem_owner.c
- *     cmd_kmem_walk.c     walk        cmd_kmem_playground.c  kmem
+ *     cmd_kmem_objects.c  cache -o        with cmd_kmem_owner.c
+ *     cmd_kmem_slabs.c    slabs       cmd_kmem_playground.c  kmem
  *     cmd_kmem_mag.c      magazines   cmd_verify.c           verify
  *
  * The workshop kernel adds stress (tools/workshop); tools/watch on the host
@@ -165,6 +165,22 @@ bool heap_word(uintptr_t addr, uintptr_t *word);
  * cannot be read. */
 void heap_print_words(uintptr_t addr, unsigned n);
 
+struct kmem_buf_stat;
+
+/* The state of a buffer: "used", "free", or "round" if it is free in a
+ * magazine; and as a character: # . o */
+const char *heap_buf_state(const struct kmem_buf_stat *b);
+char heap_buf_cell(const struct kmem_buf_stat *b);
+
+/* Whether a buffer contradicts its cache: a large one has a bufctl, which is on
+ * the slab's freelist or in the hash table. */
+bool heap_buf_bad(const struct kmem_buf_stat *b,
+                  const struct kmem_cache_stat *cache);
+
+/* For `cache -o`: the objects of a cache, or of all if `name` is NULL; `which`
+ * is "alloc" or "free". 0, or 1 after an error line. */
+int heap_print_objects(const char *which, const char *name);
+
 /* Prints a line "! …" if the cache breaks an invariant. */
 void heap_note_broken(struct kmem_cache *cp);
 
@@ -177,14 +193,8 @@ static inline bool heap_map_used(const uint8_t *map, size_t i)
     return map[i / 8] & (1u << (i % 8));
 }
 
-/* The state of the object at `addr`: "used", "free", "round" if it is free in
- * a magazine, or "bad" if a debugging mode has put it aside as damaged. `used`
- * is what the slab's map says. */
-const char *heap_object_state(const struct kmem_cache *cp, uintptr_t addr,
-                              bool used);
-
-/* The same as a character: # . o ! */
-char heap_object_cell(const struct kmem_cache *cp, uintptr_t addr, bool used);
+/* The object at `addr` as a character; `used` is what the slab's map says. */
+char heap_object_cell(uintptr_t addr, bool used);
 
 /* The first frame of the block that frame `i` is in; `i` itself if no block
  * claims it. */

@@ -1,7 +1,7 @@
 /*
  * cache: all there is to know of one cache; its geometry line by line (paper,
- * section 3.2) and where each byte of its memory goes.
- * hash: the table from buffer to bufctl of large-object caches (3.2.3).
+ * section 3.2), where each byte of its memory goes, and the table from buffer
+ * to bufctl of large-object caches (3.2.3).
  */
 #include "drivers/console.h"
 #include "kernel/lib/symbol.h"
@@ -294,6 +294,8 @@ static int cmd_cache(char **argv)
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
 
+    if (shell_option('o'))
+        return heap_print_objects(shell_value('o'), argv[1]);
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
@@ -316,4 +318,7 @@ static int cmd_cache(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, cmd_cache, "[-c|-j] CACHE", SHELL_REPORT);
+SHELL_COMMAND(cache, cmd_cache,
+              "[-c|-j] CACHE\n"
+              "-o alloc|free [-j] [-n N] [CACHE]",
+              SHELL_REPORT);

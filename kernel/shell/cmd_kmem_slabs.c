@@ -40,8 +40,7 @@ static void put_cells(size_t n, const struct kmem_cache_stat *st)
 
     for (size_t i = 0; i < got; i++)
         row.row_cells[i] =
-            heap_object_cell(row.row_cp,
-                             row.row_stat.stat_base + row.row_stat.stat_colour +
+            heap_object_cell(row.row_stat.stat_base + row.row_stat.stat_colour +
                                  i * st->stat_chunk,
                              heap_map_used(map, i));
     row.row_cells[got] = '\0';

@@ -23,8 +23,6 @@ struct place {
     struct kmem_slab_stat place_slab;
     size_t place_index;  /* chunk, or SIZE_MAX */
     size_t place_number; /* of the slab in list order, or SIZE_MAX */
-    uint8_t place_map[HEAP_MAP_BITS / 8];
-    const struct kmem_bufctl *place_bufctl[HEAP_MAP_BITS];
 };
 
 /* Too big for a stack; one shell, one command at a time. */
@@ -40,9 +38,6 @@ static bool place_of_address(uintptr_t addr, struct place *p)
         return false;
     kmem_cache_stat(p->place_cache, &p->place_st);
     p->place_number = heap_slab_number(p->place_cache, p->place_slab.stat_slab);
-    kmem_slab_map(p->place_cache, p->place_number, p->place_map, HEAP_MAP_BITS);
-    kmem_slab_bufctls(p->place_cache, p->place_number, p->place_bufctl,
-                      HEAP_MAP_BITS);
     return true;
 }
 
@@ -293,21 +288,33 @@ static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
     return b;
 }
 
-/* Chunk `i` as a character: a free one on no list is bad. */
-static char chunk_cell(const struct place *p, size_t i)
-{
-    bool used = heap_map_used(p->place_map, i);
+/* Of each chunk: its state as a character, and its bufctl. Too big for a stack;
+ * one shell, one command at a time. */
+static struct {
+    char cell[HEAP_MAP_BITS];
+    const struct kmem_bufctl *bufctl[HEAP_MAP_BITS];
+} chunks;
 
-    if (p->place_bufctl[i] == NULL && !(used && is_small(p)))
-        return '!';
-    return heap_object_cell(p->place_cache,
-                            p->place_slab.stat_base + chunk_offset(p, i), used);
+static size_t chunk_count(const struct place *p)
+{
+    return MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
+}
+
+static void find_chunks(const struct place *p)
+{
+    for (size_t i = 0; i < chunk_count(p); i++) {
+        struct kmem_buf_stat b = chunk_stat(p, i);
+
+        chunks.cell[i] =
+            heap_buf_bad(&b, &p->place_st) ? '!' : heap_buf_cell(&b);
+        chunks.bufctl[i] = (const struct kmem_bufctl *)b.stat_bufctl;
+    }
 }
 
 static void print_strip(const struct place *p)
 {
     size_t tail = p->place_st.stat_slab_left - p->place_slab.stat_colour;
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
+    size_t n = chunk_count(p);
 
     kprintf("colour %zu | %zu objects of %zu | tail %zu | header %zu\n",
             p->place_slab.stat_colour, n, p->place_st.stat_chunk, tail,
@@ -316,7 +323,7 @@ static void print_strip(const struct place *p)
         if (i % ROW_CHUNKS == 0)
             kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
                     i == 0 && p->place_slab.stat_colour ? ':' : ' ');
-        kprintf("%c", chunk_cell(p, i));
+        kprintf("%c", chunks.cell[i]);
     }
     kprintf("%s%s\n", tail ? "=" : "",
             heap_header_bytes(&p->place_st) ? "H" : "");
@@ -330,17 +337,16 @@ static const char *link_text(const struct place *p, size_t i,
                              char text[HEAP_CELL])
 {
     const struct kmem_bufctl *next;
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
     size_t to = 0;
 
-    if (heap_map_used(p->place_map, i) || p->place_bufctl[i] == NULL)
+    if (chunks.cell[i] != '.')
         return "-";
-    next = kmem_bufctl_next(p->place_bufctl[i]);
+    next = kmem_bufctl_next(chunks.bufctl[i]);
     if (next == NULL)
         return "end";
-    while (to < n && p->place_bufctl[to] != next)
+    while (to < chunk_count(p) && chunks.bufctl[to] != next)
         to++;
-    if (to == n)
+    if (to == chunk_count(p))
         return "!";
     snprintf(text, HEAP_CELL, "%zu", to);
     return text;
@@ -348,7 +354,7 @@ static const char *link_text(const struct place *p, size_t i,
 
 static void print_cell(const struct place *p, size_t i)
 {
-    char cell = chunk_cell(p, i);
+    char cell = chunks.cell[i];
     char link[HEAP_CELL];
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
@@ -378,7 +384,7 @@ static void print_owner(const struct place *p, size_t i)
 /* A row per chunk if there is more to say of it, else several in a line. */
 static void print_chunks(const struct place *p)
 {
-    size_t n = MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
+    size_t n = chunk_count(p);
     bool audited = p->place_st.stat_modes & KMF_AUDIT;
     size_t columns = audited ? 1 : MIN(n, (size_t)ROW_CELLS);
 
@@ -400,6 +406,7 @@ int heap_show_slab(uintptr_t addr)
     if (addr < (uintptr_t)mm_phys_to_virt(0) || !place_of_address(addr, &place))
         return shell_error("no slab holds 0x%lx; `whatis` says what is there",
                            (unsigned long)addr);
+    find_chunks(&place);
     print_in_slab(&place);
     print_strip(&place);
     print_chunks(&place);

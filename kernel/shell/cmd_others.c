@@ -208,7 +208,6 @@ static int cmd_of_debug(char **argv UNUSED)
 SHELL_COMMAND(cache, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(kmem, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(slabs, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(walk, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(whatis, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(debug, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(kmausers, cmd_of_debug, "[WORD ...]", SHELL_REPORT);

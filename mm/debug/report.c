@@ -413,6 +413,6 @@ void kmem_report_live(struct kmem_cache *cp)
 
     kmem_buf_walk(cp, print_live, &shown);
     if (kmem_inuse(cp) > shown)
-        mm_print("  and %u more: `walk alloc %s` lists all\n",
+        mm_print("  and %u more: `cache -o alloc %s` lists all\n",
                  (unsigned)(kmem_inuse(cp) - shown), cp->cache_name);
 }

@@ -221,11 +221,6 @@ const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp)
     return bcp->bufctl_next;
 }
 
-uintptr_t kmem_bufctl_slab(const struct kmem_bufctl *bcp)
-{
-    return (uintptr_t)bcp->bufctl_slab;
-}
-
 static const struct kmem_cache *cache_of_hash(const void *table)
 {
     const struct kmem_cache *found = NULL;

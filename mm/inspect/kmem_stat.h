@@ -141,21 +141,9 @@ bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
 size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
                      size_t max_bits);
 
-/* The bufctls of slab `n`: bufctl[i] is that of chunk i, of `max` chunks at
- * most. NULL where there is none (a small buffer in use) or none is found.
- * Returns the slab's number of chunks, 0 if there is no such slab. */
-size_t kmem_slab_bufctls(struct kmem_cache *cp, size_t n,
-                         const struct kmem_bufctl **bufctl, size_t max);
-
-/* Entry number `i` of a bucket of a hashed cache: its bufctl, or NULL at the
- * chain's end and at an invalid link (then *bad is set). */
-const struct kmem_bufctl *kmem_hash_entry(struct kmem_cache *cp, size_t bucket,
-                                          size_t i, bool *bad);
-
-/* The next bufctl on the freelist or chain of one that was found; of a large
- * buffer also its slab. What they point to may be invalid. */
+/* The next bufctl on the freelist of one that was found there; it may be
+ * invalid. */
 const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp);
-uintptr_t kmem_bufctl_slab(const struct kmem_bufctl *bcp);
 
 /* What an allocated object of one of the allocator's own caches is. */
 enum kmem_own {

@@ -320,8 +320,8 @@ KTEST(kmem, S8_refusal_names_the_live_objects)
             (i == 1 || (i > 2 && i < 10)))
             KT_FAIL("object %zu: %s", i, host_printed);
     }
-    KT_TRUE(strstr(host_printed, "  and 2 more: `walk alloc t_named` "
-                                 "lists all\n") != NULL);
+    KT_TRUE(strstr(host_printed, "  and 2 more: `cache -o alloc "
+                                 "t_named` lists all\n") != NULL);
     kmem_cache_free(cp, test_obj[1]);
     test_free(cp, 3, 12);
     test_destroy(cp);

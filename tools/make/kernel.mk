@@ -53,7 +53,8 @@ OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_kmem_playground.o \
                   kernel/shell/cmd_kmem_reap.o kernel/shell/cmd_kmem_refs.o \
                   kernel/shell/cmd_kmem_slabs.o kernel/shell/cmd_kmem_stat.o \
-                  kernel/shell/cmd_kmem_walk.o kernel/shell/cmd_kmem_whatis.o
+                  kernel/shell/cmd_kmem_objects.o \
+                  kernel/shell/cmd_kmem_whatis.o
 
 # The lab whose students write one.
 OWN_LAB      := docs/labs/10-your-own-allocator

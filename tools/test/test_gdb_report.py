@@ -77,7 +77,7 @@ ALL = [*REPORTS, "about", "cache -c box", "cpus", "debug", "echo a b",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks -r", "log -S",
        "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
        "servers", "sessions", "slabs -v", "uptime", "kmausers",
-       "walk alloc", "whatis -r $obj", "x page_array 2k", "nothing",
+       "cache -o alloc", "whatis -r $obj", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]
 
 MEBIBYTES = 16

@@ -10,16 +10,16 @@ import pytest
 from heap import (after_panic, audited, box,  # noqa: F401, fixtures
                   is_error, records, rows)
 
-WORDS = 3  # of an object that walk shows
+WORDS = 3  # of an object that are shown
 
 
-# ---- walk ------------------------------------------------------------------
+# ---- objects ---------------------------------------------------------------
 
-def test_walk_shows_what_slabs_shows(shell, box):
+def test_objects_are_those_of_slabs(shell, box):
     slabs = records(shell, f"slabs -j {box}")
     assert [slab["used"] for slab in slabs] == [20, 10]
-    used = records(shell, f"walk -j alloc {box}")
-    free = records(shell, f"walk -j free {box}")
+    used = records(shell, f"cache -o alloc -j {box}")
+    free = records(shell, f"cache -o free -j {box}")
     assert len(used) == 30 and len(free) == 10
     first = {slab["slab"]: slab["base"] + slab["colour"] for slab in slabs}
     for row in used + free:
@@ -33,46 +33,24 @@ def test_walk_shows_what_slabs_shows(shell, box):
         assert "".join(cells) == slab["cells"]
 
 
-def test_walk_slab_is_the_list(shell, box):
-    slabs = records(shell, f"slabs -j {box}")
-    walked = records(shell, f"walk -j slab {box}")
-    assert [row["addr"] for row in walked] == [s["slab"] for s in slabs]
-    assert [row["index"] for row in walked] == [0, 1]
-    assert [row["state"] for row in walked] == ["full", "partial"]
-    # the first word of slab data is the list's link
-    assert walked[0]["words"][0] == walked[1]["addr"]
-
-
-def test_walk_of_small_bufctls_is_the_freelist(shell, box):
-    links = records(shell, f"walk -j bufctl {box}")
-    assert len(links) == 10 and {row["state"] for row in links} == {"free"}
-    follows = {row["addr"]: row["words"][0] for row in links}
-    ends = [addr for addr, link in follows.items() if link == 0]
-    assert len(ends) == 1
-    assert set(follows.values()) - {0} == set(follows) - {links[0]["addr"]}
-
-
-def test_walk_of_large_bufctls_and_their_hash_table(shell):
+def test_bufctls_of_large_objects_are_objects(shell):
+    """Of the cache kmem_bufctl; each leads to its object and its slab."""
     shell.command("kmem create big 900; kmem alloc big 25")
-    used = {row["addr"]: row for row in records(shell, "walk -j alloc big")}
-    bufctls = records(shell, "walk -j bufctl big")
-    hashed = records(shell, "walk -j hash big")
-    assert len(used) == len(hashed) == 25
-    assert {b["words"][1] for b in bufctls if b["state"] == "used"} == \
-        set(used)
-    assert {b["addr"] for b in bufctls if b["state"] == "used"} == \
-        {entry["addr"] for entry in hashed}
-    for entry in hashed:
-        assert entry["words"][2] == entry["slab"]
-        assert used[entry["words"][1]]["slab"] == entry["slab"]
-    assert sorted(entry["index"] for entry in hashed) == \
-        [entry["index"] for entry in hashed]
+    used = {row["addr"]: row for row in
+            records(shell, "cache -o alloc -j big")}
+    assert len(used) == 25
+    own = [row["words"] for row in
+           records(shell, "cache -o alloc -j kmem_bufctl")
+           if row["words"][1] in used]
+    assert len(own) == len(used)
+    for _, obj, slab in own:
+        assert used[obj]["slab"] == slab
     shell.command("kmem free big all; kmem destroy big")
 
 
-def test_walk_all_caches(shell, box):
+def test_objects_of_all_caches(shell, box):
     stats = records(shell, "kmastat -j")
-    text = shell.command("walk alloc")
+    text = shell.command("cache -o alloc")
     counts = {}
     for row in rows(text, r"^ 0x[0-9a-f]{8} (?P<cache>\w+)"):
         counts[row["cache"]] = counts.get(row["cache"], 0) + 1
@@ -81,11 +59,11 @@ def test_walk_all_caches(shell, box):
     assert text.splitlines()[-1] == f"{sum(counts.values())} rows"
 
 
-def test_walk_is_limited(shell, box):
-    text = shell.command("walk alloc -n 3")
+def test_rows_of_objects_are_limited(shell, box):
+    text = shell.command("cache -o alloc -n 3")
     assert len(rows(text, r"^ (?P<addr>0x\w+)")) == 3
     assert "3 rows, as many as asked for" in text
-    assert len(records(shell, "walk free -jn2")) == 2
+    assert len(records(shell, "cache -o free -jn2")) == 2
 
 
 # ---- slabs, pages ----------------------------------------------------------
@@ -147,7 +125,7 @@ def test_whatis_knows_the_parts_of_a_slab(shell, box):
     slab = records(shell, f"slabs -j {box}")[1]
     base, colour = slab["base"], slab["colour"]
     assert colour == 8
-    free = records(shell, f"walk -j free {box}")[0]["addr"]
+    free = records(shell, f"cache -o free -j {box}")[0]["addr"]
     for addr, said in (
             (base, "colour gap"),
             (base + colour + 3, "object 0 of cache box, in use"),
@@ -300,7 +278,7 @@ def test_leaks_names_suspects(shell, audited):
 def test_no_object_of_a_waiting_program_is_suspect(shell):
     pid = int(re.search(r"pid (\d+)", shell.command("run -b sleep 600"))[1])
     shell.command("uptime")  # it runs when the shell waits
-    tables = records(shell, "walk -j alloc page_table")
+    tables = records(shell, "cache -o alloc -j page_table")
     text = shell.command("leaks")
     refs = shell.command(f"whatis -r {tables[0]['addr']:x}")
     shell.kill(f"-KILL {pid}")
@@ -311,7 +289,7 @@ def test_no_object_of_a_waiting_program_is_suspect(shell):
 
 def test_whatis_and_map_know_owners(shell, audited):
     freed, = records(shell, "log -j -c spy -n 1")
-    used = records(shell, "walk -j alloc spy")[0]["addr"]
+    used = records(shell, "cache -o alloc -j spy")[0]["addr"]
     text = shell.command(f"whatis {used + 5:x}")
     assert re.search(r"cache spy, in use: 0x\w+ \+ 5, in the object\n"
                      r"allocated by task 1 \(kernel\), [\d.]+ s ago\n", text)
@@ -334,14 +312,14 @@ def test_whatis_and_map_know_owners(shell, audited):
 
 
 def test_whatis_finds_references(shell, audited):
-    objects = [row["addr"] for row in records(shell, "walk -j alloc spy")]
+    objects = [row["addr"] for row in records(shell, "cache -o alloc -j spy")]
     notes = {row["words"][2]: row["addr"]  # struct play_object: links, address
-             for row in records(shell, "walk -j alloc kmem_play")}
+             for row in records(shell, "cache -o alloc -j kmem_play")}
     text = shell.command(f"whatis -r {objects[2]:x}")
     assert f"0x{notes[objects[2]] + 8:08x} object 0x{notes[objects[2]]:08x} " \
         "of cache kmem_play, + 8" in text
     assert re.search(r"^(1 word points|\d+ words point) to it:$", text, re.M)
-    cache = records(shell, "walk -j alloc kmem_play_cache")[0]["addr"]
+    cache = records(shell, "cache -o alloc -j kmem_play_cache")[0]["addr"]
     assert re.search(r": play_caches\+0x0$",
                      shell.command(f"whatis -r {cache:x}"), re.M)
 
@@ -351,7 +329,7 @@ WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
          "log -c no_such", "log -S zz", "history 1",
          "kmausers no_such_cache", "kmausers a b", "kmausers -m",
-         "kmausers -m soon", "leaks -m", "leaks now", "walk alloc -n many"]
+         "kmausers -m soon", "leaks -m", "leaks now", "cache -o alloc -n many"]
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -368,7 +346,7 @@ def test_all_of_it_works_after_a_panic(boot):
     machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
                     "run ls")
     command = after_panic(machine)
-    obj = int(command("walk -j alloc spy -n 1")
+    obj = int(command("cache -o alloc -j spy -n 1")
               .split('"addr":')[1].split(",")[0])
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),

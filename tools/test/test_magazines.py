@@ -199,14 +199,14 @@ def test_wrong_uses_of_the_command(smp):
 def test_a_round_is_free(smp):
     commands = ["kmem create box 100", "kmem alloc box 100",
                 "kmem free box 99", "magazines box"]
-    text = ask(smp, *commands, "walk free box", cpus=1)
+    text = ask(smp, *commands, "cache -o free box", cpus=1)
     n = int(rows(text)[0]["box"][8])
     free = re.findall(r"(?m)^ *(0xc\w{7}) .* (round|free) ", text)
     rounds = [address for address, state in free if state == "round"]
     assert n == len(rounds) > 90 and len(free) == 39 * 3 - 1, text
     some = [rounds[0], rounds[-1]]
     text = ask(smp, *commands, *(f"whatis {a}; slabs {a}" for a in some),
-               "slabs box", f"whatis {rounds[0]}", "walk alloc box",
+               "slabs box", f"whatis {rounds[0]}", "cache -o alloc box",
                "reap -a box", f"whatis {rounds[0]}", cpus=1)
     assert text.count(", free, in a magazine: ") == 5
     assert "o free, in a magazine" in text

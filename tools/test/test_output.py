@@ -17,9 +17,7 @@ LINES = {
     "slabs": ["slabs", "slabs inode", "slabs -v", "slabs box",
               "slabs inode_cache"],
     "cache": ["cache inode", "cache kstack", "cache kmem_alloc_1024",
-              "cache -c box"],
-    "walk": [f"walk {what} -n 20" for what in
-             ("alloc", "free", "slab", "bufctl", "hash")],
+              "cache -c box", "cache -o alloc -n 20", "cache -o free box"],
     "trace": ["trace", "trace mark 3"],
     "reap": ["reap -n", "reap box", "reap", "reap -a", "reap -i 15"],
     "kmem": ["kmem list", "kmem free box 20 random", "kmem alloc box 3"],

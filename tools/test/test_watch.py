@@ -292,7 +292,8 @@ def test_frag_adds_up(watched, box):
 
 
 def test_why_names_what_keeps_slabs(watched, spy):
-    used = [json.loads(line) for line in watched.ask(f"walk -j alloc {spy}")]
+    used = [json.loads(line) for line in
+            watched.ask(f"cache -o alloc -j {spy}")]
     text = watched(f"why {spy}")
     listed = rows(text, r" 0x(?P<obj>\w+) +\S+s +(?P<caller>\w+\+0x\w+)$")
     assert [int(row["obj"], 16) for row in listed] == \

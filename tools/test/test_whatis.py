@@ -9,7 +9,10 @@ from heap import records, rows
 
 def test_whatis_knows_the_allocators_own(shell):
     shell.command("kmem create big 900; kmem alloc big 3")
-    bufctl = records(shell, "walk -j hash big")[0]
+    objects = [row["addr"] for row in records(shell, "cache -o alloc -j big")]
+    bufctl = next(row for row in
+                  records(shell, "cache -o alloc -j kmem_bufctl")
+                  if row["words"][1] in objects)
     slab = records(shell, "slabs -j big")[0]
     obj = f"0x{bufctl['words'][1]:08x}"
     assert f"bufctl of object {obj} of cache big" in \
@@ -17,10 +20,10 @@ def test_whatis_knows_the_allocators_own(shell):
     assert "slab data of cache big, slab base " in \
         shell.command(f"whatis {slab['slab']:x}")
     tables = "".join(shell.command(f"whatis {row['addr']:x}")
-                     for row in records(shell, "walk -j alloc kmem_hash"))
+                     for row in records(shell, "cache -o alloc -j kmem_hash"))
     assert "hash table of cache big\n" in tables
     itself = "".join(shell.command(f"whatis {row['addr']:x}")
-                     for row in records(shell, "walk -j alloc kmem_cache"))
+                     for row in records(shell, "cache -o alloc -j kmem_cache"))
     assert "the cache big itself" in itself
     shell.command("kmem free big all; kmem destroy big")
 
@@ -54,7 +57,7 @@ def test_whatis_knows_pages_of_programs(shell):
 
 
 def test_whatis_knows_stacks(shell):
-    stack = records(shell, "walk -j alloc kstack")[1]["addr"]
+    stack = records(shell, "cache -o alloc -j kstack")[1]["addr"]
     assert re.search(r"on the stack of task \d+ \(\w+\)",
                      shell.command(f"whatis {stack + 8000:x}"))
     assert "on the stack of task 1 (kernel)" in \
@@ -63,7 +66,7 @@ def test_whatis_knows_stacks(shell):
 
 def test_whatis_remembers_unmapped_memory(shell):
     shell.command("kmem create late 100; debug =SU late; kmem alloc late 3")
-    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    obj = records(shell, "cache -o alloc -j late")[1]["addr"]
     shell.command("kmem free late all")
     text = shell.command(f"whatis {obj + 6:x}")
     assert re.search(r"unmapped: a slab of cache late was here, and object 1: "
@@ -74,7 +77,7 @@ def test_whatis_remembers_unmapped_memory(shell):
 def test_whatis_remembers_what_a_free_page_was(shell):
     shell.command("kmem create late 100; debug =U late; kmem alloc late 3")
     slab, = records(shell, "slabs -j late")
-    obj = records(shell, "walk -j alloc late")[1]["addr"]
+    obj = records(shell, "cache -o alloc -j late")[1]["addr"]
     shell.command("kmem free late all; reap -a late")
     text = shell.command(f"whatis {obj + 6:x}")
     assert ": frame " in text and ", free (order " in text

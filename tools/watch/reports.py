@@ -88,8 +88,8 @@ WHY_SLABS, WHY_OBJECTS = 8, 8
 
 
 def why(slabs, objects, most=WHY_OBJECTS):
-    """The objects in use of these slabs. `objects` are rows of `walk -j
-    alloc`; AGE and CALLER are known of caches in mode U."""
+    """The objects in use of these slabs. `objects` are rows of `cache
+    -o alloc -j`; AGE and CALLER are known of caches in mode U."""
     rows = []
     for slab in slabs:
         kept = [o for o in objects if o["slab"] == slab.address]

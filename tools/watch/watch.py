@@ -261,14 +261,14 @@ class Watch:
         caches = self.moment(further="; slabs -j").caches
         if name in caches:
             return reports.why_cache(caches[name],
-                                     self.records(f"walk -j alloc {name}"))
+                                     self.records(f"cache -o alloc -j {name}"))
         found = heap.slab_at(caches, name)
         if not found:
             raise WatchError(f"'{name}' is no cache and no slab's address; "
                              "`slabs` lists them")
         cache, slab = found
-        return reports.why([slab], self.records(f"walk -j alloc {cache.name}"),
-                           slab.objects)
+        objects = self.records(f"cache -o alloc -j {cache.name}")
+        return reports.why([slab], objects, slab.objects)
 
     def slabtop(self, words):
         """the traffic of the slab caches, live

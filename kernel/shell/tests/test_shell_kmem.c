@@ -224,9 +224,9 @@ static uint64_t cost_of(const char *line, size_t caches)
  * so that few rows are printed, and what is counted is the way to them. */
 KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
 {
-    static const char *const lines[] = {"kmastat crowd0", "slabs",   "verify",
-                                        "kmausers",       "reap -n", "debug",
-                                        "walk slab -n 1"};
+    static const char *const lines[] = {
+        "kmastat crowd0",     "slabs", "verify", "kmausers", "reap -n", "debug",
+        "cache -o alloc -n 1"};
     static const size_t counts[] = {100, 400, CACHES_MOST};
     uint64_t cost[ARRAY_SIZE(lines)][ARRAY_SIZE(counts)];
     struct kmem_cache **crowd;
@@ -412,12 +412,11 @@ KTEST(shell_kmem, wrong_input_is_refused)
         "stress x",
         "stress 1 0",
         "verify nothing",
-        "walk",
-        "walk none",
-        "walk alloc -n",
-        "walk alloc -n 0",
-        "walk alloc nothing",
-        "walk alloc kmem_slab more",
+        "cache -o none",
+        "cache -o alloc -n",
+        "cache -o alloc -n 0",
+        "cache -o alloc nothing",
+        "cache -o alloc kmem_slab more",
         "pages -r x y",
     };
 
@@ -516,7 +515,7 @@ static size_t lines_said(void)
 KTEST(shell_kmem, ctrl_c_ends_a_long_report)
 {
     static const char *const lines[] = {"kmastat", "verify", "slabs",
-                                        "walk free -n 20"};
+                                        "cache -o free -n 20"};
 
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         KT_NEEDS_THAT(press_ctrl_c(), "needs a keyboard that tests can press");

@@ -51,14 +51,14 @@ KTEST(usage, options_are_taken_out)
 
 KTEST(usage, options_take_values)
 {
-    static const char *const lines[] = {"walk -n 5 -j alloc", "walk -jn5 alloc",
-                                        "walk alloc -j -n 5",
-                                        "walk -jn 5 -- alloc"};
+    static const char *const lines[] = {
+        "cache -n 5 -j -o alloc box", "cache -jn5 -oalloc box",
+        "cache box -o alloc -jn 5", "cache -o alloc -jn 5 -- box"};
 
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++) {
         KT_REQUIRE(take(lines[i]));
         KT_TRUE(value('j') && is(value('n'), "5"));
-        KT_TRUE(is(argv[1], "alloc") && !argv[2]);
+        KT_TRUE(is(argv[1], "box") && !argv[2]);
     }
 }
 
@@ -86,14 +86,18 @@ KTEST(usage, without_options_a_dash_is_part_of_a_word)
     KT_REQUIRE(take("debug -FP inode"));
 }
 
+#define CACHE_FORMS                                                            \
+    "usage: cache [-c|-j] CACHE\n"                                             \
+    "       cache -o alloc|free [-j] [-n N] [CACHE]\n"
+
 static const struct {
     const char *line;
     const char *said;
 } wrong[] = {
     {"uptime now", "usage: uptime\n"},
-    {"cache", "usage: cache [-c|-j] CACHE\n"},
-    {"cache inode task", "usage: cache [-c|-j] CACHE\n"},
-    {"cache -x inode", "usage: cache [-c|-j] CACHE\n"},
+    {"cache", CACHE_FORMS},
+    {"cache inode task", CACHE_FORMS},
+    {"cache -x inode", CACHE_FORMS},
     {"reap -an", "usage: reap [-a|-n] [CACHE]\n"},
     {"terminal maybe", "usage: terminal [plain|vga|both]\n"},
     {"reap -i", "usage: reap -i SECONDS|never\n"},
@@ -103,8 +107,8 @@ static const struct {
     {"kmem free box all soon",
      "usage: kmem free NAME N|all [lifo|fifo|random]\n"},
     {"log -n", "usage: log [-S|-j] [-n N] [-c CACHE] [-t TASK] [ADDR]\n"},
-    {"walk alloc -n many",
-     "usage: walk [-j] alloc|free|slab|bufctl|hash [CACHE] [-n N]\n"},
+    {"cache -o alloc -n many", CACHE_FORMS},
+    {"cache -o slab", CACHE_FORMS},
     {"trace mark x", "usage: trace mark [N]\n"},
     {"trace maybe", "usage: trace [on|off]\n       trace mark [N]\n"
                     "       trace save [NEW-NAME]\n"},
@@ -211,10 +215,12 @@ static const struct {
     {"bug list -", "-j"},
     {"bug list ", ""},
     {"cache ", "@CACHE"},
-    {"cache -", "-c -j"},
+    {"cache -", "-c -j -n -o"},
+    {"cache -o ", "alloc free"},
+    {"cache -o alloc ", "@CACHE"},
     {"cache -j ", "@CACHE"},
     {"cache inode ", ""},
-    {"cache inode -", "-c -j"},
+    {"cache inode -", "-c -j -n -o"},
     {"clear ", ""},
     {"continue ", ""},
     {"cpufault ", "absent both called locked null stack"},
@@ -386,10 +392,6 @@ static const struct {
     {"verify ", "@CACHE"},
     {"verify -", "-j"},
     {"verify inode ", ""},
-    {"walk ", "alloc bufctl free hash slab"},
-    {"walk -", "-j -n"},
-    {"walk slab ", "@CACHE"},
-    {"walk slab inode ", ""},
     {"whatis ", ""},
     {"whatis -", "-r"},
     {"whatis kmem_cache_fre", "kmem_cache_free @SYMBOL"},

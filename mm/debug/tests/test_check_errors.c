@@ -477,7 +477,8 @@ KTEST(kmem_debug, S8_destroy_names_allocated_objects)
     for (const char *at = host_printed; (at = strstr(at, "allocated: ")); at++)
         shown++;
     KT_EQ(shown, 8);
-    TEST_SAYS(host_printed, "  and 2 more: `walk alloc t_debug` lists all\n");
+    TEST_SAYS(host_printed,
+              "  and 2 more: `cache -o alloc t_debug` lists all\n");
     KT_EQ(kmem_inuse(cp), 10);
     test_free(cp, 8, 10);
     host_print_clear();

@@ -6,107 +6,85 @@
  */
 #include "mm/debug/tests/debug_test.h"
 
-/* ---- bufctls and hash chains -------------------------------------------- */
+/* ---- the bufctls of buffers --------------------------------------------- */
 
-/* Every object in use is in the table exactly once; free ones are not. */
-static void check_entries(struct kmem_cache *cp, size_t n)
+static struct {
+    struct kmem_cache *cache;
+    size_t buffers, bufctls;
+} found;
+
+/* A kmem_buf_fn_t. */
+static bool count_bufctl(const struct kmem_buf_stat *b, void *arg)
 {
-    size_t entries = 0;
-    bool bad;
+    const struct kmem_bufctl *bcp = (const struct kmem_bufctl *)b->stat_bufctl;
 
-    for (size_t bucket = 0; bucket <= cp->cache_hash_mask; bucket++)
-        for (size_t i = 0;; i++) {
-            const struct kmem_bufctl *bcp =
-                kmem_hash_entry(cp, bucket, i, &bad);
-
-            KT_TRUE(!bad);
-            if (bcp == NULL)
-                break;
-            entries++;
-        }
-    KT_EQ(entries, n);
-    KT_TRUE(kmem_hash_entry(cp, cp->cache_hash_mask + 1, 0, &bad) == NULL);
-    KT_TRUE(!bad);
+    (void)arg;
+    found.buffers++;
+    found.bufctls += bcp != NULL;
+    if (bcp != NULL)
+        KT_EQ((uintptr_t)kmem_bufctl_buf(found.cache, bcp), b->stat_buf);
+    return true;
 }
 
+/* Counts the buffers of a cache that have a bufctl. */
+static size_t count_bufctls(struct kmem_cache *cp)
+{
+    found.cache = cp;
+    found.buffers = found.bufctls = 0;
+    kmem_buf_walk(cp, count_bufctl, NULL);
+    KT_EQ(found.buffers, cp->cache_slabs * cp->cache_slab_chunks);
+    return found.bufctls;
+}
+
+/* Each buffer has one, but a small buffer in use, whose link is data now. */
 static void check_bufctls(const char *letters, size_t size)
 {
     struct kmem_cache *cp = test_debug(letters, size, 0, false);
-    const struct kmem_bufctl *bufctl[64];
     bool hashed = (cp->cache_flags & KMF_HASH) != 0;
-    bool bad;
-    size_t chunks;
-    size_t found = 0;
 
     test_alloc(cp, 0, 5);
-    chunks = kmem_slab_bufctls(cp, 0, bufctl, ARRAY_SIZE(bufctl));
-    KT_EQ(chunks, cp->cache_slab_chunks);
-    for (size_t i = 0; i < MIN(chunks, ARRAY_SIZE(bufctl)); i++) {
-        found += bufctl[i] != NULL;
-        if (bufctl[i] != NULL)
-            KT_TRUE(kmem_bufctl_buf(cp, bufctl[i]) ==
-                    kmem_slab_chunk(test_slab(cp, 0), i));
-    }
-    KT_EQ(found, MIN(chunks, ARRAY_SIZE(bufctl)) -
-                     (hashed ? 0 : MIN((size_t)5, chunks)));
-    KT_EQ(kmem_slab_bufctls(cp, cp->cache_slabs, bufctl, 1), 0);
-    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 1), chunks);
-    if (hashed)
-        check_entries(cp, 5);
-    else
-        KT_TRUE(kmem_hash_entry(cp, 0, 0, &bad) == NULL && !bad);
+    KT_EQ(count_bufctls(cp), found.buffers - (hashed ? 0 : 5));
     test_free(cp, 0, 5);
-    kmem_slab_bufctls(cp, 0, bufctl, ARRAY_SIZE(bufctl));
-    for (size_t i = 0; i < MIN(chunks, ARRAY_SIZE(bufctl)); i++)
-        KT_TRUE(bufctl[i] != NULL);
+    KT_EQ(count_bufctls(cp), found.buffers);
     test_destroy(cp);
 }
 
-KTEST(kmem_debug, bufctls_and_hash_entries)
+KTEST(kmem_debug, bufctls_of_buffers)
 {
     check_bufctls("", 200);
     check_bufctls("", 700);
     check_bufctls("FPZU", 200);
 }
 
-/* Broken chains and freelists end a walk, and are reported as bad. */
+/* Broken chains and freelists end a walk. */
 KTEST(kmem_debug, bufctls_of_broken_lists)
 {
     struct kmem_cache *cp = test_debug("F", 300, 0, false);
-    const struct kmem_bufctl *bufctl[64];
-    struct kmem_bufctl *bcp;
-    struct kmem_bufctl *next;
-    struct kmem_bufctl *rest;
+    struct kmem_bufctl *bcp, *next, *rest;
     struct kmem_buf_stat b;
     struct kmem_slab *sp;
     uint8_t map[8];
-    size_t bucket;
-    bool bad;
+    size_t all;
 
     test_alloc(cp, 0, 3);
-    bucket = (size_t)(kmem_hash_bucket(cp, test_obj[0]) - cp->cache_hash);
-    bcp = cp->cache_hash[bucket];
+    all = count_bufctls(cp);
+    bcp = *kmem_hash_bucket(cp, test_obj[0]);
     next = bcp->bufctl_next;
     bcp->bufctl_next = bcp;
-    KT_TRUE(kmem_hash_entry(cp, bucket, 1000, &bad) == NULL && bad);
-    bcp->bufctl_next = (void *)(uintptr_t)0xdeadbeec;
-    KT_TRUE(kmem_hash_entry(cp, bucket, 0, &bad) == bcp && !bad);
-    KT_TRUE(kmem_hash_entry(cp, bucket, 1, &bad) == NULL && bad);
-    KT_TRUE(kmem_hash_entry(cp, bucket, 9, &bad) == NULL && bad);
+    KT_TRUE(count_bufctls(cp) <= all); /* others may be behind it */
     bcp->bufctl_next = next;
 
     sp = cp->cache_freelist;
     next = sp->slab_head;
     rest = next->bufctl_next;
     sp->slab_head = (void *)(uintptr_t)0xbaddcafc;
-    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
+    KT_EQ(count_bufctls(cp), 3);
     sp->slab_head = next;
     next->bufctl_next = next;
-    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
+    KT_EQ(count_bufctls(cp), 4);
     next->bufctl_next = rest;
     sp->slab_cache = NULL;
-    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 64), cp->cache_slab_chunks);
-    KT_TRUE(bufctl[0] == NULL);
+    KT_EQ(count_bufctls(cp), 3);
     KT_EQ(kmem_slab_map(cp, 0, map, 64), cp->cache_slab_chunks);
     KT_TRUE(kmem_buf_stat(test_obj[0], &b) && b.stat_cache == cp);
     sp->slab_cache = cp;
@@ -119,21 +97,16 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
 KTEST(kmem_debug, bufctls_follow_each_other)
 {
     struct kmem_cache *cp = test_debug("F", 300, 0, false);
-    const struct kmem_bufctl *bufctl[64], *bcp;
-    struct kmem_slab *sp;
+    const struct kmem_bufctl *bcp;
     struct kmem_buf_stat b;
     size_t free = 0;
 
     KT_REQUIRE(cp != NULL);
     test_alloc(cp, 0, 3);
-    sp = test_slab(cp, 0);
-    for (bcp = sp->slab_head; bcp != NULL; bcp = kmem_bufctl_next(bcp)) {
-        KT_EQ(kmem_bufctl_slab(bcp), (uintptr_t)sp);
+    bcp = test_slab(cp, 0)->slab_head;
+    for (; bcp != NULL; bcp = kmem_bufctl_next(bcp))
         free++;
-    }
-    KT_EQ(free, sp->slab_chunks - 3);
-    kmem_slab_bufctls(cp, 0, bufctl, ARRAY_SIZE(bufctl));
-    KT_EQ(kmem_bufctl_slab(bufctl[0]), (uintptr_t)sp);
+    KT_EQ(free, cp->cache_slab_chunks - 3);
     KT_TRUE(kmem_buf_stat(test_obj[1], &b));
     KT_EQ(b.stat_chunk, cp->cache_chunk);
     test_free(cp, 0, 3);
@@ -152,14 +125,14 @@ static struct kmem_own_stat own(const struct kmem_cache *cp, const void *obj)
 KTEST(kmem_debug, objects_of_the_allocator)
 {
     struct kmem_cache *cp = kmem_cache_create("t_own", 700, 0, NULL, NULL);
-    const struct kmem_bufctl *bufctl[1];
     struct kmem_own_stat o;
+    struct kmem_buf_stat b;
     uint64_t taken;
 
     KT_REQUIRE(cp != NULL);
     test_alloc(cp, 0, 1);
-    kmem_slab_bufctls(cp, 0, bufctl, 1);
-    o = own(kmem_bufctl_cache, bufctl[0]);
+    KT_TRUE(kmem_buf_stat(test_obj[0], &b));
+    o = own(kmem_bufctl_cache, (const void *)b.stat_bufctl);
     KT_EQ(o.own_kind, KMEM_OWN_BUFCTL);
     KT_EQ(o.own_at, (uintptr_t)kmem_slab_chunk(test_slab(cp, 0), 0));
     KT_TRUE(o.own_cache == NULL);
@@ -333,15 +306,13 @@ KTEST(kmem_debug, S53_an_unmapped_buffer_is_free)
 
 /* ---- bounds ------------------------------------------------------------- */
 
-/* A walk believes the counts, not the list or what lies after the table. */
+/* A walk believes the counts, not the list. */
 KTEST(kmem_debug, walks_end_where_the_counts_say)
 {
     struct kmem_cache *cp = kmem_cache_create("t_walk", 600, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     size_t n = 3 * cp->cache_slab_chunks;
     struct kmem_slab_stat slab;
-    bool bad;
-    size_t bucket = 0;
 
     test_alloc(cp, 0, n);
     KT_TRUE(kmem_slab_stat(cp, 2, &slab));
@@ -352,54 +323,11 @@ KTEST(kmem_debug, walks_end_where_the_counts_say)
     KT_TRUE(kmem_slab_holding(cp, test_slab(cp, 2)->slab_base) == NULL);
     mm_unlock(&cp->cache_lock);
     cp->cache_slabs += 1;
-    while (bucket == 0 || cp->cache_hash[bucket] == NULL)
-        bucket++;
-    KT_TRUE(kmem_hash_entry(cp, bucket, 0, &bad) == cp->cache_hash[bucket]);
-    cp->cache_hash_mask = bucket - 1;
-    KT_TRUE(kmem_hash_entry(cp, bucket, 0, &bad) == NULL && !bad);
-    cp->cache_hash_mask = KMEM_HASH_INITIAL - 1;
     test_free(cp, 0, n);
     test_destroy(cp);
 }
 
 /* ---- damaged bufctls and chains ------------------------------------------ */
-
-/* All three objects in use in the chain of the last bucket, which becomes a
- * circle. */
-KTEST(kmem_debug, entries_of_one_chain)
-{
-    struct kmem_cache *cp = test_debug("F", 300, 0, false);
-    struct kmem_bufctl *table[KMEM_HASH_INITIAL];
-    struct kmem_bufctl *bcp[3], *next[3];
-    size_t last = cp->cache_hash_mask;
-    bool bad = true;
-    uint64_t taken;
-
-    test_alloc(cp, 0, 3);
-    KT_REQUIRE(last + 1 == ARRAY_SIZE(table));
-    memcpy(table, cp->cache_hash, sizeof(table));
-    for (size_t i = 0; i < 3; i++) {
-        bcp[i] = &test_bufctl(cp, test_obj[i])->bufctl;
-        next[i] = bcp[i]->bufctl_next;
-    }
-    for (size_t i = 0; i < 3; i++)
-        bcp[i]->bufctl_next = i < 2 ? bcp[i + 1] : NULL;
-    cp->cache_hash[last] = bcp[0];
-    for (size_t i = 0; i < 3; i++)
-        KT_TRUE(kmem_hash_entry(cp, last, i, &bad) == bcp[i] && !bad);
-    KT_TRUE(kmem_hash_entry(cp, last, 3, &bad) == NULL && !bad);
-    bcp[2]->bufctl_next = bcp[0];
-    KT_TRUE(kmem_hash_entry(cp, last, 3, &bad) == NULL && bad);
-    KT_TRUE(kmem_hash_entry(cp, last + 1, 0, &bad) == NULL && !bad);
-    taken = cp->cache_lock.lock_taken;
-    kmem_hash_entry(cp, last, 0, &bad);
-    KT_EQ(cp->cache_lock.lock_taken - taken, 1);
-    memcpy(cp->cache_hash, table, sizeof(table));
-    for (size_t i = 0; i < 3; i++)
-        bcp[i]->bufctl_next = next[i];
-    test_free(cp, 0, 3);
-    test_destroy(cp);
-}
 
 /* An address that is not in a chain which leads nowhere. */
 KTEST(kmem_debug, buffers_not_found_in_a_broken_chain)
@@ -441,40 +369,6 @@ KTEST(kmem_debug, free_buffers_not_found_in_a_chain)
     *bucket = head;
     test_free(cp, 0, 1);
     test_destroy(cp);
-}
-
-/* Room for fewer bufctls than a slab has, and for more: nothing is written
- * after the last. */
-static void check_room(const char *letters)
-{
-    struct kmem_cache *cp = test_debug(letters, 300, 0, false);
-    const struct kmem_bufctl *end = (const void *)cp;
-    const struct kmem_bufctl *bufctl[64] = {NULL};
-    size_t chunks = cp->cache_slab_chunks;
-
-    KT_REQUIRE(chunks > 4 && chunks < ARRAY_SIZE(bufctl));
-    test_alloc(cp, 0, 2 * chunks); /* two slabs: one after the other */
-    bufctl[1] = NULL;
-    KT_EQ(kmem_slab_bufctls(cp, 0, bufctl, 1), chunks);
-    KT_TRUE(bufctl[1] == NULL);
-    test_free(cp, 3, 4);
-    for (size_t n = 0; n < 2; n++) {
-        KT_EQ(kmem_slab_bufctls(cp, n, bufctl, 3), chunks);
-        KT_TRUE(bufctl[3] == NULL);
-        bufctl[chunks] = end;
-        KT_EQ(kmem_slab_bufctls(cp, n, bufctl, ARRAY_SIZE(bufctl)), chunks);
-        KT_TRUE(bufctl[chunks] == end);
-        bufctl[3] = NULL;
-    }
-    test_alloc(cp, 3, 4);
-    test_free(cp, 0, 2 * chunks);
-    test_destroy(cp);
-}
-
-KTEST(kmem_debug, room_for_bufctls)
-{
-    check_room("");
-    check_room("F");
 }
 
 /* Values of a damaged bufctl are brought into range, and values that no mode

@@ -323,15 +323,14 @@ static void read_log(enum kind kind)
  * own, so it needs the others stopped, as after a schedule. */
 static void read_pages(enum kind kind)
 {
-    const struct kmem_bufctl *bufctls[8];
     struct kmem_cache *cp = cache[kind];
     struct kmem_oversize_stat oversize;
     struct kmem_slab_stat slab;
     struct page *big;
     struct buddy_stat st;
     uint8_t map[8];
+    size_t chain[2];
     size_t index;
-    bool bad;
 
     buddy_stat(&st);
     FIBERS_TRUE(st.stat_free_pages <= st.stat_total_pages);
@@ -342,11 +341,7 @@ static void read_pages(enum kind kind)
     FIBERS_TRUE(kmem_cache_find(kinds[kind].kind_name) == cp);
     FIBERS_TRUE(kmem_cache_next(cp) != cp);
     kmem_slab_map(cp, 0, map, sizeof(map) * 8);
-    kmem_slab_bufctls(cp, 0, bufctls, ARRAY_SIZE(bufctls));
-    for (size_t i = 0; i < 4; i++) {
-        kmem_hash_entry(cp, i, 0, &bad);
-        FIBERS_TRUE(!bad);
-    }
+    kmem_hash_stat(cp, chain, ARRAY_SIZE(chain));
     kmem_oversize_stat(&oversize);
     FIBERS_TRUE(oversize.stat_inuse <= oversize.stat_pages);
     FIBERS_TRUE(kmem_slab_lookup(workers[KEEPER].worker_object[0].object_addr,
