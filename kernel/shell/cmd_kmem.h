@@ -5,6 +5,7 @@
  * The commands themselves are in the files beside this one:
  *
  *     cmd_kmem_stat.c     kmastat     cmd_kmem_reap.c        reap
+ *     cmd_kmem_merged.c   kmastat --merged
  *     cmd_kmem_cache.c    cache       cmd_kmem_pages.c       buddyinfo pages
  *     cmd_kmem_colours.c  cache -c    cmd_kmem_whatis.c      whatis
  *     cmd_kmem_objects.c  cache -o        with cmd_kmem_owner.c
@@ -180,6 +181,14 @@ bool heap_buf_bad(const struct kmem_buf_stat *b,
 /* For `cache -o`: the objects of a cache, or of all if `name` is NULL; `which`
  * is "alloc" or "free". 0, or 1 after an error line. */
 int heap_print_objects(const char *which, const char *name);
+
+/* For `cache NAME partial=sorted`: keeps that cache's partial slabs sorted, the
+ * fullest first, or as the allocator has them. 0, or 1 after an error line. The
+ * workshop kernel sets it. */
+extern int (*heap_partial_order)(const char *name, bool sorted);
+
+/* For `kmastat --merged`. Returns 0. */
+int heap_print_merged(void);
 
 /* Prints a line "! …" if the cache breaks an invariant. */
 void heap_note_broken(struct kmem_cache *cp);

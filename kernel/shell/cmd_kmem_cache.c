@@ -4,6 +4,7 @@
  * to bufctl of large-object caches (3.2.3).
  */
 #include "drivers/console.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
@@ -289,6 +290,18 @@ static void print_working_set(const struct kmem_cache_stat *st)
     kprintf("\n");
 }
 
+int (*heap_partial_order)(const char *name, bool sorted);
+
+static int set_partial_order(const char *name, const char *word)
+{
+    if (!shell_may_change())
+        return 1;
+    if (!heap_partial_order)
+        return shell_error("only the workshop kernel sorts partial slabs; boot "
+                           "it with: make run WORKSHOP=1");
+    return heap_partial_order(name, strcmp(word, "partial=sorted") == 0);
+}
+
 static int cmd_cache(char **argv)
 {
     struct kmem_cache_stat st;
@@ -299,6 +312,8 @@ static int cmd_cache(char **argv)
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
+    if (argv[2])
+        return set_partial_order(argv[1], argv[2]);
     kmem_cache_stat(cp, &st);
     if (shell_option('j')) {
         heap_json_cache(&st);
@@ -319,6 +334,6 @@ static int cmd_cache(char **argv)
 }
 
 SHELL_COMMAND(cache, cmd_cache,
-              "[-c|-j] CACHE\n"
+              "[-c|-j] CACHE [partial=sorted|partial=own]\n"
               "-o alloc|free [-j] [-n N] [CACHE]",
               SHELL_REPORT);

@@ -534,6 +534,8 @@ static int cmd_kmastat(char **argv)
     struct heap_totals t;
     size_t hidden;
 
+    if (argv[1] && strcmp(argv[1], "--merged") == 0)
+        return heap_print_merged();
     select_caches(&ks, &selected);
     if (selected.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
@@ -550,5 +552,6 @@ static int cmd_kmastat(char **argv)
 }
 
 SHELL_COMMAND(kmastat, cmd_kmastat,
-              "[-k|-m] [-z] [-w] [-j] [-s mem|waste|rate|fail] [PATTERN]",
+              "[-k|-m] [-z] [-w] [-j] [-s mem|waste|rate|fail] [PATTERN]\n"
+              "--merged",
               SHELL_REPORT);

@@ -53,6 +53,7 @@ OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_kmem_playground.o \
                   kernel/shell/cmd_kmem_reap.o kernel/shell/cmd_kmem_refs.o \
                   kernel/shell/cmd_kmem_slabs.o kernel/shell/cmd_kmem_stat.o \
+                  kernel/shell/cmd_kmem_merged.o \
                   kernel/shell/cmd_kmem_objects.o \
                   kernel/shell/cmd_kmem_whatis.o
 

@@ -40,7 +40,6 @@ class Cache:
     grows: int       # slabs created
     slabs: list = field(default_factory=list)
     bad: bool = False
-    plain: bool = True  # no constructor, destructor or debugging mode
 
     @property
     def header(self):
@@ -151,9 +150,7 @@ class _Reader:
         self.result.caches[name] = Cache(
             name, kind, size, chunk, pages * PAGE, objects, left, colour, align,
             inuse, total, slabs, mem, hash_mem, allocs, frees, grows,
-            bad=bool(record.get("bad")),
-            plain=not set("CD") & set(record.get("flags", "")) and
-            not record.get("modes"))
+            bad=bool(record.get("bad")))
 
     def slab(self, record, where):
         name, state, cells = _members(record, ("cache", "state", "cells"),

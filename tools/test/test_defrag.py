@@ -57,8 +57,8 @@ def test_slabs_are_kept_sorted(kernel):
     """From the next update of the working set on, until it is switched off."""
     done = run(kernel, "reap -i 1; kmem create b 200; kmem alloc b 400",
                "kmem free b 160 random", "slabs -j b",
-               "defrag -k b", "run sleep 2", "slabs -j b",
-               "defrag -k b", "kmem free b 60 random", "run sleep 2",
+               "cache b partial=sorted", "run sleep 2", "slabs -j b",
+               "cache b partial=own", "kmem free b 60 random", "run sleep 2",
                "slabs -j b")
     orders = []
     for row in map(json.loads, re.findall(r"^{.*}", done.text, re.M)):
@@ -86,12 +86,12 @@ def test_the_order_is_measured(kernel):
     ("defrag task", "defrag: task: its owner has no function that evicts an "
                     "object; inode has one"),
     ("defrag nothing", "defrag: no cache is called 'nothing'"),
-    ("defrag", "usage: defrag [-k|-s] [-n N] [-l N] CACHE"),
+    ("defrag", "usage: defrag [-s] [-n N] [-l N] CACHE"),
     ("defrag -n 0 inode", "defrag: -n "),
     ("defrag -l many inode", "usage: defrag"),
     ("defrag -l 5 task", "defrag: -l is about inodes"),
-    ("defrag -k nothing", "defrag: no cache is called 'nothing'"),
-    ("defrag -l 5 -n 5 inode", "defrag: one of -k, -s, -n and -l"),
+    ("cache nothing partial=own", "cache: no cache is called 'nothing'"),
+    ("defrag -l 5 -n 5 inode", "defrag: one of -s, -n and -l"),
 ])
 def test_bad_arguments(kernel, command, error):
     assert error in run(kernel, command).text

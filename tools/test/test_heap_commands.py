@@ -66,6 +66,44 @@ def test_rows_of_objects_are_limited(shell, box):
     assert len(records(shell, "cache -o free -jn2")) == 2
 
 
+# ---- merging ---------------------------------------------------------------
+
+def test_merged_caches_are_plain_and_of_one_size(shell):
+    """Two partial slabs of one size become one; a constructor keeps a cache
+    apart."""
+    shell.command("kmem create one 300; kmem create two 304; "
+                  "kmem create built 300 ctor")
+    shell.command("kmem alloc one 1; kmem alloc two 12; kmem alloc built 1")
+    caches = {s["cache"]: s for s in records(shell, "kmastat -j")[:-1]}
+    head, *found, last = shell.command("kmastat --merged").splitlines()
+    assert head.split() == "BUFFER CACHE INUSE SLABS SAVED/K".split()
+    groups, group, total = [], [], 0
+    for chunk, name, inuse, slabs, saved in map(str.split, found):
+        if saved == "-":
+            group.append(caches[name])
+            objects = caches[name]["slab_objects"]
+            assert int(inuse) == caches[name]["inuse"]
+            assert int(slabs) == -(-int(inuse) // objects)
+            continue
+        assert name == "merged" and len(group) > 1
+        assert {c["chunk"] for c in group} == {int(chunk)}
+        assert not any(set("CDS") & set(c["flags"]) or c["modes"]
+                       or c["kind"] == "internal" for c in group)
+        assert int(inuse) == sum(c["inuse"] for c in group)
+        assert int(slabs) == -(-int(inuse) // objects)
+        apart = sum(-(-c["inuse"] // objects) for c in group)
+        assert int(saved) == (apart - int(slabs)) * group[0]["slab_pages"] * 4
+        groups.append({c["cache"] for c in group})
+        group, total = [], total + int(saved)
+    assert {"one", "two"} in groups and "built" not in set().union(*groups)
+    hidden, held = sum(map(len, groups)), re.escape(f"saved: {total} of ")
+    assert re.search(rf"^{len(caches)} caches would be "
+                     rf"{len(caches) - hidden + len(groups)}; {held}.*"
+                     rf"; hidden: the counts of {hidden}$", last), last
+    shell.command("; ".join(f"kmem free {name} all; kmem destroy {name}"
+                            for name in ("one", "two", "built")))
+
+
 # ---- slabs, pages ----------------------------------------------------------
 
 def test_slabs_of_all_caches(shell, box):

@@ -13,7 +13,8 @@ COLUMNS = 80
 
 # Lines that show a command's output, for each command that `help` lists.
 LINES = {
-    "kmastat": ["kmastat", "kmastat -z", "kmastat -s waste kmem_*"],
+    "kmastat": ["kmastat", "kmastat -z", "kmastat -s waste kmem_*",
+                "kmastat --merged"],
     "slabs": ["slabs", "slabs inode", "slabs -v", "slabs box",
               "slabs inode_cache"],
     "cache": ["cache inode", "cache kstack", "cache kmem_alloc_1024",

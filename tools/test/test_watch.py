@@ -224,44 +224,6 @@ def test_diff_names_new_callers(watched, spy):
     assert not re.search(r"^spy ", new, re.M)  # its caller had objects before
 
 
-def like(*inuse, chunk=100, objects=40, **more):
-    return heap.Like([types.SimpleNamespace(
-        name=f"c{i}", inuse=n, chunk=chunk, slab_objects=objects,
-        slab_bytes=4096, **more) for i, n in enumerate(inuse)])
-
-
-@pytest.mark.parametrize("inuse, apart, together", [
-    ((1, 1), 2, 1), ((40, 40), 2, 2), ((41, 39), 3, 2), ((0, 7), 1, 1),
-    ((0, 0), 0, 0), ((1, 1, 39), 3, 2)])
-def test_merging_saves_partial_slabs(inuse, apart, together):
-    group = like(*inuse)
-    assert (group.apart, group.together) == (apart, together)
-    assert group.saved == (apart - together) * 4096
-
-
-def test_merged_caches_are_plain_and_of_one_size(watched):
-    stats = [json.loads(line) for line in watched.ask("kmastat -j")][:-1]
-    head, *rows, last = watched("merged").splitlines()
-    assert head.split()[0] == "BUFFER"
-    by_name = {s["cache"]: s for s in stats}
-    hidden = 0
-    for row in rows:
-        chunk, caches, inuse, apart, together, saved, *names = \
-            row.replace(",", "").split()
-        group = [by_name[name] for name in names]
-        hidden += len(group)
-        assert len(group) == int(caches) > 1
-        assert {s["chunk"] for s in group} == {int(chunk)}
-        assert sum(s["inuse"] for s in group) == int(inuse)
-        assert not any(set("CD") & set(s["flags"]) or s["modes"]
-                       or s["kind"] == "internal" for s in group)
-        each = group[0]["slab_pages"] * 4
-        assert (int(apart) - int(together)) * each == int(saved) >= 0
-    assert rows and re.search(rf"{len(stats)} caches would be "
-                              rf"{len(stats) - hidden + len(rows)};.*hidden: "
-                              rf"the counts of {hidden}$", last), last
-
-
 def test_frag_adds_up(watched, box):
     watched("mark steady; kmem alloc box 100; kmem free box 99")
     steps, caches = watched("frag").split("\n\n")

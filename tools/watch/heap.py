@@ -125,44 +125,6 @@ def by_loss(moment):
     return sorted(found, key=lambda pair: -pair[1].lost)
 
 
-# ---- merging -----------------------------------------------------------------
-
-@dataclass
-class Like:
-    """Caches that SLUB would make one (mm/others/linux_slub.c): plain ones
-    whose buffers have one size."""
-    caches: list
-
-    def slabs(self, objects):
-        """As few slabs as have room for so many of these objects."""
-        return -(-objects // self.caches[0].slab_objects)
-
-    @property
-    def apart(self):
-        """As few slabs as the caches need: each may have one partial slab."""
-        return sum(self.slabs(cache.inuse) for cache in self.caches)
-
-    @property
-    def together(self):
-        return self.slabs(sum(cache.inuse for cache in self.caches))
-
-    @property
-    def saved(self):
-        """Bytes that merging saves, once all free slabs are reaped."""
-        return (self.apart - self.together) * self.caches[0].slab_bytes
-
-
-def likes(moment):
-    """The groups of two caches or more, the one that saves most first."""
-    groups = {}
-    for cache in moment.caches.values():
-        if cache.plain and cache.kind != "internal":
-            groups.setdefault((cache.chunk, cache.slab_bytes), []).append(cache)
-    found = [Like(group) for group in groups.values() if len(group) > 1]
-    return sorted(found, key=lambda like: (-like.saved,
-                                           like.caches[0].chunk))
-
-
 # ---- slabs -------------------------------------------------------------------
 
 def slab_at(caches, word):

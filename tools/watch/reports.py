@@ -68,22 +68,6 @@ def frag_caches(moment):
                        "LOST%:7 POINTS:7", rows)
 
 
-def merged(moment):
-    """What merging like caches would save, and which counts it would hide."""
-    found = heap.likes(moment)
-    yield from table.lines(
-        "BUFFER:6 CACHES:6 INUSE:7 APART:6 MERGED:6 SAVED/K:7 NAMES:-1",
-        [[like.caches[0].chunk, len(like.caches),
-          sum(cache.inuse for cache in like.caches), like.apart, like.together,
-          like.saved >> 10, ", ".join(cache.name for cache in like.caches)]
-         for like in found])
-    before, hidden = len(moment.caches), sum(len(like.caches) for like in found)
-    held = sum(cache.mem for cache in moment.caches.values())
-    yield (f"{before} caches would be {before - hidden + len(found)}; saved: "
-           f"{sum(like.saved for like in found) >> 10} of {held >> 10} KiB; "
-           f"hidden: the counts of {hidden}")
-
-
 WHY_SLABS, WHY_OBJECTS = 8, 8
 
 

@@ -8,7 +8,6 @@ run here and ask the kernel for its statistics as JSON lines (`kmastat -j`):
     mark     remembers the counts of all caches
     diff     changes since a mark
     frag     fragmentation of the slabs' memory
-    merged   what merging like caches would save, and hide
     why      the objects that keep nearly free slabs allocated
     slabtop  the traffic of the slab caches, live
 
@@ -236,20 +235,6 @@ class Watch:
         return [*reports.frag_steps([*self.marks.values(), now]), "",
                 *reports.frag_caches(now), heap.PAPER]
 
-    def merged(self, _):
-        """what merging like caches would save, and hide
-        SLUB makes one cache of those without a constructor and a debugging
-        mode whose buffers have one size. Slate does not: this only computes
-        it, from the objects that are in use. A row for each such group:
-          BUFFER   bytes
-          APART    slabs that the caches need at least, each its own
-          MERGED   that one cache would need for all of these objects
-          SAVED/K  the difference, in KiB
-        The last line also says of how many caches the counts would be one
-        sum then: which of them grows, or leaks, could not be seen.
-        Example: run kenbus; merged"""
-        return reports.merged(self.moment())
-
     def why(self, words):
         """the objects that keep nearly free slabs allocated
         Of a cache: the partial slabs with the fewest objects in use, and these
@@ -328,7 +313,6 @@ COMMANDS = {command.__name__: Parser(command, words) for command, words in (
     (Watch.diff, [word("mark"),
                   word("later", metavar="mark", nargs="?", default="now")]),
     (Watch.frag, []),
-    (Watch.merged, []),
     (Watch.why, [word("name", metavar="cache|slab")]),
     (Watch.slabtop, [
         word("-d", type=delay, default=2, metavar="S",
@@ -395,7 +379,7 @@ def main():
         import readline    # input() then edits lines  # noqa: F401
     if not attended or commands[-1:] == ["poweroff"]:
         wishes.append = qemu.panic_ends(wishes.append)
-    print("mark, diff, frag, merged, why and slabtop watch the heap; "
+    print("mark, diff, frag, why and slabtop watch the heap; "
           "Ctrl-D leaves.")
     with qemu.Machine(kernel, wishes.append, wishes.memory, wishes.counted,
                       disks=wishes.disks, extra=qemu.processors(),

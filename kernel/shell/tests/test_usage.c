@@ -87,7 +87,7 @@ KTEST(usage, without_options_a_dash_is_part_of_a_word)
 }
 
 #define CACHE_FORMS                                                            \
-    "usage: cache [-c|-j] CACHE\n"                                             \
+    "usage: cache [-c|-j] CACHE [partial=sorted|partial=own]\n"                \
     "       cache -o alloc|free [-j] [-n N] [CACHE]\n"
 
 static const struct {
@@ -219,7 +219,7 @@ static const struct {
     {"cache -o ", "alloc free"},
     {"cache -o alloc ", "@CACHE"},
     {"cache -j ", "@CACHE"},
-    {"cache inode ", ""},
+    {"cache inode ", "partial=own partial=sorted"},
     {"cache inode -", "-c -j -n -o"},
     {"clear ", ""},
     {"continue ", ""},
@@ -233,7 +233,7 @@ static const struct {
     {"debug =none ", "@CACHE"},
     {"debug +F inode ", ""},
     {"defrag ", "@CACHE"},
-    {"defrag -", "-e -k -l -n -s"},
+    {"defrag -", "-e -l -n -s"},
     {"defrag -s ", "@CACHE"},
     {"defrag -n 5 ", "@CACHE"},
     {"dmesg ", ""},
@@ -275,7 +275,7 @@ static const struct {
     {"kill 5 ", ""},
     {"kill -KILL 5 ", ""},
     {"kmastat ", "@PATTERN"},
-    {"kmastat -", "-j -k -m -s -w -z"},
+    {"kmastat -", "--merged -j -k -m -s -w -z"},
     {"kmastat -k -", "-j -s -w -z"},
     {"kmastat -s ", "mem waste rate fail"},
     {"kmastat -zs ", "mem waste rate fail"},

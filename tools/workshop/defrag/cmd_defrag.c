@@ -1,7 +1,9 @@
 /*
- * `defrag`: empties slabs of which little is in use: see defrag.h.
+ * `defrag`: empties slabs of which little is in use; and `cache NAME
+ * partial=sorted`: see defrag.h.
  */
 #include "kernel/fs/inode.h"
+#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -81,19 +83,10 @@ static struct kept *find_kept(const char *name)
     return unused;
 }
 
-static int switch_order(const char *name)
+static int begin_sorting(struct kept *k, const char *name)
 {
-    struct kept *k = find_kept(name);
     struct task *t;
 
-    if (k == NULL)
-        return shell_error("%d caches are kept sorted; that is the most",
-                           KEPT_MAX);
-    if (k->kept_task) {
-        __atomic_store_n(&k->kept_on, false, __ATOMIC_RELEASE);
-        kprintf("%s: slabs in the order of the allocator\n", name);
-        return 0;
-    }
     strlcpy(k->kept_name, name, sizeof(k->kept_name));
     k->kept_task = k->kept_on = true;
     t = task_create("defragd", keep_sorted, k, PRIORITY_KERNEL);
@@ -101,10 +94,33 @@ static int switch_order(const char *name)
     if (t == NULL)
         return shell_error("too little memory");
     task_disown(t);
-    kprintf("%s: partial slabs are sorted at each update of the working set\n",
-            name);
     return 0;
 }
+
+/* heap_partial_order of this kernel. */
+static int set_order(const char *name, bool sorted)
+{
+    struct kept *k = find_kept(name);
+
+    if (sorted && k == NULL)
+        return shell_error("%d caches are kept sorted; that is the most",
+                           KEPT_MAX);
+    if (sorted && !k->kept_task && begin_sorting(k, name) != 0)
+        return 1;
+    if (!sorted && k != NULL && k->kept_task)
+        __atomic_store_n(&k->kept_on, false, __ATOMIC_RELEASE);
+    kprintf("%s: partial slabs %s\n", name,
+            sorted ? "are sorted at each update of the working set"
+                   : "in the order of the allocator");
+    return 0;
+}
+
+static void provide_order(const void *arg UNUSED)
+{
+    heap_partial_order = set_order;
+}
+
+HOOK(HOOK_UP, provide_order);
 
 /* ---- what it is good for ------------------------------------------------ */
 
@@ -141,14 +157,10 @@ static int cmd_defrag(char **argv)
     cp = heap_cache_named(argv[1]);
     if (cp == NULL || !heap_number('n', &most) || !heap_number('l', &most))
         return 1;
-    if (shell_option('s') + shell_option('n') + shell_option('l') +
-            shell_option('k') >
-        1)
-        return shell_error("one of -k, -s, -n and -l at a time");
+    if (shell_option('s') + shell_option('n') + shell_option('l') > 1)
+        return shell_error("one of -s, -n and -l at a time");
     if (shell_option('l') && cp != kmem_cache_find("inode"))
         return shell_error("-l is about inodes, not %s", argv[1]);
-    if (shell_option('k'))
-        return switch_order(argv[1]);
     print_slabs(cp);
     if (shell_option('l'))
         kprintf("%zu inodes reclaimed, least recently used first\n",
@@ -161,5 +173,5 @@ static int cmd_defrag(char **argv)
 }
 
 SHELL_COMMAND(defrag, cmd_defrag,
-              "[-k|-s] [-n N] [-l N] CACHE\n"
+              "[-s] [-n N] [-l N] CACHE\n"
               "-e");
