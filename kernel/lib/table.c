@@ -175,8 +175,9 @@ static const char *cell_text(const struct column *c, const void *row,
 /* A line of the table under way. */
 struct line {
     const struct table *line_table;
-    size_t line_at;   /* characters so far */
-    size_t line_next; /* where the next column begins */
+    size_t line_at;       /* characters so far */
+    size_t line_next;     /* where the next column begins */
+    unsigned line_column; /* its number */
 };
 
 static size_t width_of(const struct column *c)
@@ -207,10 +208,9 @@ static void print_blanks(struct line *l, size_t place)
 static void print_text(struct line *l, const struct column *c, const char *s)
 {
     const struct table *t = l->line_table;
-    const struct column *first = t->table_columns;
     size_t n = strlen(s);
 
-    if (n > 0 && c == first + 1 && l->line_at > width_of(first) &&
+    if (n > 0 && l->line_column == 1 && l->line_at >= l->line_next &&
         cell_place(l, c, n) + n > l->line_next + width_of(c)) {
         t->table_print(t->table_to, "\n");
         l->line_at = 0;
@@ -221,6 +221,7 @@ static void print_text(struct line *l, const struct column *c, const char *s)
         l->line_at += n;
     }
     l->line_next += width_of(c) + 1;
+    l->line_column++;
 }
 
 static void print_call(struct line *l, const struct column *c, const void *row)
@@ -229,6 +230,7 @@ static void print_call(struct line *l, const struct column *c, const void *row)
     c->col_call(l->line_table, row);
     l->line_at += width_of(c) + 1;
     l->line_next += width_of(c) + 1;
+    l->line_column++;
 }
 
 static void print_row_line(const struct table *t, const void *row)

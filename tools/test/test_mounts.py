@@ -170,7 +170,8 @@ def test_the_name_of_a_mount_is_one_column(boot, kernel, tmp_path, name, shown):
     machine.command("run -b -p sh -c 'memfs /tmp/m*'")
     machine.command("run sleep 0.1")
     assert set(mounts(machine)) == {"/", "/proc", f"/tmp/{name}"}
-    head, *rows = machine.command("mounts").splitlines()
+    head, *rows = re.sub(r"(?m)^(/\S+)\n ", r"\1 ",  # a long path
+                         machine.command("mounts")).splitlines()
     assert [row.split()[0] for row in rows] == ["/", "/proc", f"/tmp/{shown}"]
     assert {len(row.split()) for row in rows} == {len(head.split())}
     assert machine.command("run mount").splitlines()[-1] == \

@@ -43,7 +43,8 @@ static void print_sign(const struct table *t, const void *row)
 #define ROW(member, ...) COLUMN(struct row, row_##member, __VA_ARGS__)
 
 static const struct column test_columns[] = {
-    ROW(name, CHARS, -6, "NAME", "name"),
+    ROW(name, CHARS, 0, NULL, "name"),
+    ROW(name, CHARS, -6, "NAME", NULL),
     ROW(byte, NUMBER, 4, "BYTE", "byte"),
     ROW(port, NONZERO, 5, "PORT", "port"),
     ROW(order, OPTIONAL, 5, "ORDER", "order"),
