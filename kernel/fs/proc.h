@@ -15,7 +15,7 @@ extern const struct column proc_task_columns[], proc_session_columns[];
 void proc_tasks(const struct table *t);
 void proc_sessions(const struct table *t);
 
-/* Prints what the kernel shell's command `kmastat` does, or, `all`, a wide row
- * for every cache. The shell supplies it at boot. */
+/* Prints what the kernel shell's command `kmastat` does, or, `all`, a row of
+ * exact numbers for every cache. The shell supplies it at boot. */
 typedef void proc_kmastat_t(print_t *print, void *to, bool all);
 void proc_set_kmastat(proc_kmastat_t *table);

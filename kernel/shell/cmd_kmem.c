@@ -32,26 +32,21 @@ void heap_add(struct heap_sum *sum, const struct kmem_cache_stat *st)
     sum->sum_fails += st->stat_fails;
 }
 
-/* Of large allocations only the pages are known, so all bytes count as used. */
-static void add_large(struct heap_totals *t)
+/* Adds the large allocations. Only their pages are known, so all bytes count as
+ * used. */
+static void add_large(struct heap_sum *sum)
 {
-    struct heap_sum *large = &t->total_large;
-    struct heap_sum *all = &t->total_all;
     struct kmem_oversize_stat st;
+    uint64_t mem;
 
     kmem_oversize_stat(&st);
-    large->sum_inuse = st.stat_inuse;
-    large->sum_mem = (uint64_t)st.stat_pages * PAGE_SIZE;
-    large->sum_used = large->sum_mem;
-    large->sum_allocs = st.stat_allocs;
-    large->sum_frees = st.stat_frees;
-    large->sum_fails = st.stat_fails;
-    all->sum_inuse += large->sum_inuse;
-    all->sum_mem += large->sum_mem;
-    all->sum_used += large->sum_used;
-    all->sum_allocs += large->sum_allocs;
-    all->sum_frees += large->sum_frees;
-    all->sum_fails += large->sum_fails;
+    mem = (uint64_t)st.stat_pages * PAGE_SIZE;
+    sum->sum_inuse += st.stat_inuse;
+    sum->sum_mem += mem;
+    sum->sum_used += mem;
+    sum->sum_allocs += st.stat_allocs;
+    sum->sum_frees += st.stat_frees;
+    sum->sum_fails += st.stat_fails;
 }
 
 void heap_totals(struct heap_totals *t)
@@ -67,7 +62,8 @@ void heap_totals(struct heap_totals *t)
         if (st.stat_flags & KMEM_STAT_SUPPLY)
             t->total_own += st.stat_slab_bytes;
     }
-    add_large(t);
+    add_large(&t->total_large);
+    add_large(&t->total_all);
     segkmem_stat(&seg);
     t->total_unmapped = (uint64_t)seg.stat_use[PAGE_UNMAPPED] * PAGE_SIZE;
     t->total_supplier = (uint64_t)seg.stat_pages * PAGE_SIZE;

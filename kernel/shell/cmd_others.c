@@ -119,14 +119,10 @@ static void print_stat(struct table t, const char *pattern)
 
 static int cmd_kmastat(char **argv)
 {
-    static const char slabs_only[] = "kmws";
-
-    for (const char *p = slabs_only; *p != '\0'; p++)
-        if (shell_option(*p))
-            return shell_error(
-                "-%c is about the slab allocator, and this "
-                "kernel's is %s; without it: all that is counted",
-                *p, other_served.op_name);
+    if (shell_option('s'))
+        return shell_error("-s is about the slab allocator, and this kernel's "
+                           "is %s; without it: all that is counted",
+                           other_served.op_name);
     pager_to_end();
     print_stat(
         (struct table){other_columns, print_console, NULL, shell_option('j')},

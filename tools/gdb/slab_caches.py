@@ -7,8 +7,8 @@ from command import Command, Table, count, waste
 from heap import KINDS, Heap
 from target import Fail
 
-FIGURES = {"INUSE": "inuse", "TOTAL": "total", "SLABS": "slabs",
-           "ALLOC": "allocs", "FREE": "frees", "FAIL": "fails"}
+FIGURES = {"INUSE": "inuse", "TOTAL": "total", "ALLOC": "allocs",
+           "FAIL": "fails"}
 
 
 def cells(caches):
@@ -18,7 +18,7 @@ def cells(caches):
     return {**{column: total(figure) for column, figure in FIGURES.items()},
             "FULL/PART/FREE": "/".join(count(total(n), 4) for n in (
                 "full_slabs", "partial", "free_slabs")),
-            "MEM": total("mem") >> 10,
+            "MEM/K": total("mem") >> 10,
             "WASTE%": waste(total("used"), total("mem"))}
 
 
@@ -39,16 +39,14 @@ class Kmastat(Command):
             raise Fail(f"no cache matches '{args.word()}'; `slab kmastat '*'` "
                        "lists them")
         # The columns are those of the kernel's own table.
-        columns = [(row["narrow"]["col_head"].string(),
-                    int(row["narrow"]["col_width"])) for row in
-                   target.elements("kmastat_columns", "cmd_kmem_stat.c")]
-        columns = [(name, width) for name, width in columns if width]
-        table = Table("CACHE:-16 " + " ".join(
-            f"{'MEM/K' if name == 'MEM' else name}:{width}"
-            for name, width in columns))
+        columns = [(column["col_head"].string(), int(column["col_width"]))
+                   for column in
+                   target.elements("kmastat_columns", "cmd_kmem_stat.c")
+                   if column["col_head"]]
+        table = Table(" ".join(f"{name}:{width}" for name, width in columns))
         shown = [c for c in found if c.mem or c.bad
                  or args.words and c.kind_name == KINDS[0]]
         rows = [("!" * c.bad + c.name, {"SIZE": c.size, "CHUNK": c.chunk,
                                         **cells([c])}) for c in shown]
         for name, row in [*rows, ("TOTAL", cells(found))]:
-            table.row(name, *(row.get(column, "") for column, _ in columns))
+            table.row(name, *(row.get(column, "") for column, _ in columns[1:]))

@@ -95,7 +95,7 @@ def run(kernel, core_file):
     # nine tenths of the time, so the first will do nearly always.
     for size in (65000, 64000, 63000):
         session = gdb.Session(
-            kernel, f"kmastat -zw;{PROGRAMS.format(size=size)}dmesg", steps,
+            kernel, f"kmastat -z;{PROGRAMS.format(size=size)}dmesg", steps,
             core_at=3, core_file=core_file)
         if "ipc_transfer" in session.said[3]["slate bt 12"]:
             break

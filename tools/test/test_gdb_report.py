@@ -14,7 +14,7 @@ from tools.run import gdb
 # heap is counted.
 WORK = "kmem create box 200; kmem alloc box 50; kmem free box 20; " \
     "run sh -c 'ls / | wc'; run sleep 0.1; kmem alloc box 30; verify; " \
-    "kmastat -w; poweroff"
+    "kmastat -j; poweroff"
 
 REPORTS = ["kmastat", "cache box", "slabs box", "verify", "ps", "ports",
            "whatis kmem_caches", "log", "bt", "meminfo", "buddyinfo"]

@@ -98,7 +98,7 @@ def test_the_table_shows_the_same(worked):
 def test_commands_about_slabs_say_so():
     commands = ("cache inode", "kmem list", "reap -n", "reap inode", "slabs",
                 "cache -o free", "whatis 0", "debug", "kmausers", "leaks",
-                "log", "kmastat -w")
+                "log", "kmastat -s rate")
     run = boot("slob", *commands, "pages", "buddyinfo", "meminfo",
                append="kmem.debug=FP ws=3")
     for command in commands:

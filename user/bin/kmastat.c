@@ -1,6 +1,6 @@
 /*
  * kmastat [-w] [NAME]: the kernel's object caches, as the kernel shell's
- * command prints them (/proc/caches), or with all columns and caches
+ * command prints them (/proc/caches), or all of them with exact numbers
  * (/proc/kmastat). With NAME only lines that contain it, and the header.
  */
 #include "user/lib/copy.h"
