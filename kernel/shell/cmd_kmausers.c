@@ -14,13 +14,11 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
-#include "kernel/shell/words.h"
 #include "mm/debug/debug.h"
 #include "mm/platform.h"
 
 #define GROUPS     128
 #define TASKS_KEPT 4
-#define ROOTS_KEPT 32
 #define US_PER_S   1000000ull
 
 /* Times in microseconds. */
@@ -35,7 +33,8 @@ struct group {
     uint64_t group_ages;    /* sum */
     uintptr_t group_sample; /* the oldest */
     uint32_t group_task[TASKS_KEPT];
-    unsigned group_tasks; /* distinct ones; at most TASKS_KEPT + 1 */
+    unsigned group_tasks; /* distinct ones */
+    bool group_more_tasks;
 };
 
 static struct {
@@ -90,35 +89,27 @@ static struct group *group_of(const struct kmem_buf_stat *b)
     return g;
 }
 
-static size_t waste(const struct kmem_buf_stat *b)
+static void note_task(struct group *g, uint32_t task)
 {
-    return b->stat_chunk - MIN(b->stat_chunk, b->stat_size);
-}
+    unsigned i = 0;
 
-static void count_in_group(struct group *g, uint32_t task)
-{
-    for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
-        if (g->group_task[i] == task)
-            return;
-    if (g->group_tasks < TASKS_KEPT)
-        g->group_task[g->group_tasks] = task;
-    g->group_tasks = MIN(g->group_tasks + 1, TASKS_KEPT + 1u);
-}
-
-static uint64_t age_of(const struct kmem_transaction *t)
-{
-    return groups.now - MIN(groups.now, t->trans_us);
+    while (i < g->group_tasks && g->group_task[i] != task)
+        i++;
+    if (i == TASKS_KEPT)
+        g->group_more_tasks = true;
+    else if (i == g->group_tasks)
+        g->group_task[g->group_tasks++] = task;
 }
 
 /* A kmem_buf_fn_t. Skips free buffers. Neither prints nor allocates:
  * the leak scan calls it with interrupts off. */
-static bool take_in(const struct kmem_buf_stat *b, void *arg)
+static bool take_in(const struct kmem_buf_stat *b, void *arg UNUSED)
 {
     bool known = b->stat_audited && b->stat_alloc.trans_depth != 0;
-    uint64_t age = known ? age_of(&b->stat_alloc) : 0;
+    uint64_t age =
+        known ? groups.now - MIN(groups.now, b->stat_alloc.trans_us) : 0;
     struct group *g;
 
-    (void)arg;
     if (b->stat_state != KMEM_BUF_USED)
         return true;
     groups.unaudited += !known;
@@ -130,7 +121,7 @@ static bool take_in(const struct kmem_buf_stat *b, void *arg)
         return true;
     }
     g->group_count++;
-    g->group_waste += waste(b);
+    g->group_waste += b->stat_chunk - MIN(b->stat_chunk, b->stat_size);
     g->group_ages += age;
     g->group_youngest = MIN(g->group_youngest, age);
     if (age >= g->group_oldest) {
@@ -138,89 +129,64 @@ static bool take_in(const struct kmem_buf_stat *b, void *arg)
         g->group_sample = b->stat_buf;
     }
     if (known)
-        count_in_group(g, b->stat_alloc.trans_task);
+        note_task(g, b->stat_alloc.trans_task);
     return !shell_interrupted();
 }
 
-/* Of one cache, or of all. */
-static void take_in_objects(struct kmem_cache *only)
+/* The group with the most bytes of those that were not taken out. NULL if there
+ * are no more, and after ^C. */
+static struct group *largest_group(void)
 {
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-
-    heap_each (cp, only, &st)
-        if (st.stat_kind != KMEM_KIND_INTERNAL)
-            kmem_buf_walk(cp, take_in, NULL);
-}
-
-/* The next group, most bytes first. NULL at the end, and after ^C. */
-static const struct group *next_group(struct heap_place *at)
-{
-    struct heap_place best = {.place_begun = false};
-    const struct group *found = NULL;
+    struct group *largest = NULL;
 
     for (size_t i = 0; i < groups.used; i++) {
-        uint64_t key = group_bytes(&groups.table[i]);
+        struct group *g = &groups.table[i];
 
-        if (!heap_after(at, key, i) || (found && key <= best.place_key))
-            continue;
-        best = (struct heap_place){key, i, true};
-        found = &groups.table[i];
+        if (g->group_count != 0 &&
+            (!largest || group_bytes(g) > group_bytes(largest)))
+            largest = g;
     }
-    *at = best;
-    return shell_interrupted() ? NULL : found;
-}
-
-static bool has_stack(const struct group *g)
-{
-    return g->group_trans.trans_depth != 0;
-}
-
-static void print_left_out(void)
-{
-    if (groups.left_out)
-        kprintf("! %llu more object%s, of more stacks than %d\n",
-                groups.left_out, plural(groups.left_out), GROUPS);
-}
-
-/* ---- kmausers ----------------------------------------------------------- */
-
-/* "1,4" or "1,4,7,9…" in `text`. */
-static void tasks_text(const struct group *g, char *text, size_t size)
-{
-    size_t n = 0;
-
-    strlcpy(text, "-", size);
-    for (unsigned i = 0; i < MIN(g->group_tasks, TASKS_KEPT + 0u); i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%u", i ? "," : "",
-                              (unsigned)g->group_task[i]);
-    if (g->group_tasks > TASKS_KEPT)
-        strlcpy(text + n, ",..", size - n);
-}
-
-static void ages_text(const struct group *g, char *text, size_t size)
-{
-    char low[HEAP_CELL], mean[HEAP_CELL], high[HEAP_CELL];
-
-    strlcpy(text, "-", size);
-    if (has_stack(g))
-        snprintf(text, size, "%s/%s/%s",
-                 heap_age(g->group_youngest / 1000, low),
-                 heap_age(g->group_ages / g->group_count / 1000, mean),
-                 heap_age(g->group_oldest / 1000, high));
+    return shell_interrupted() ? NULL : largest;
 }
 
 /* A row of `kmausers` or `leaks`. */
 struct group_row {
     struct group row_group;
     const char *row_cache;
-    uint64_t row_bytes, row_youngest;
-    char row_ages[3 * HEAP_CELL], row_tasks[TASKS_KEPT * 11 + 4];
-    const char *row_oldest;
-    char row_age[HEAP_CELL];
+    uint64_t row_bytes;
+    char row_ages[3 * HEAP_CELL], row_oldest[HEAP_CELL];
+    char row_tasks[TASKS_KEPT * 11 + 4];
     const char *row_caller;
     char row_text[DEBUGCMD_CALLER];
 };
+
+/* "1,4" or "1,4,7,9,..". */
+static void put_tasks(struct group_row *row)
+{
+    const struct group *g = &row->row_group;
+    size_t n = 0;
+
+    strlcpy(row->row_tasks, "-", sizeof(row->row_tasks));
+    for (unsigned i = 0; i < g->group_tasks; i++)
+        n += (size_t)snprintf(row->row_tasks + n, sizeof(row->row_tasks) - n,
+                              "%s%u", i ? "," : "", (unsigned)g->group_task[i]);
+    if (g->group_more_tasks)
+        strlcpy(row->row_tasks + n, ",..", sizeof(row->row_tasks) - n);
+}
+
+static void put_ages(struct group_row *row)
+{
+    const struct group *g = &row->row_group;
+    char low[HEAP_CELL], mean[HEAP_CELL];
+
+    strlcpy(row->row_ages, "-", sizeof(row->row_ages));
+    strlcpy(row->row_oldest, "-", sizeof(row->row_oldest));
+    if (g->group_trans.trans_depth != 0)
+        snprintf(row->row_ages, sizeof(row->row_ages), "%s/%s/%s",
+                 heap_age(g->group_youngest / 1000, low),
+                 heap_age(g->group_ages / g->group_count / 1000, mean),
+                 heap_age(g->group_oldest / 1000, row->row_oldest));
+}
 
 static void json_group_stack(const struct table *t UNUSED, const void *row)
 {
@@ -238,7 +204,7 @@ static const struct column user_columns[] = {
     GROUP(ages, CHARS, -20, "AGE-MIN/AVG/MAX", NULL),
     GROUP(tasks, CHARS, -9, "TASKS", NULL),
     GROUP(cache, STRING, -5, "CACHE", "cache"),
-    GROUP(youngest, NUMBER, 0, NULL, "youngest_us"),
+    GROUP(group.group_youngest, NUMBER, 0, NULL, "youngest_us"),
     GROUP(group.group_oldest, NUMBER, 0, NULL, "oldest_us"),
     GROUP(group.group_sample, NUMBER, 0, NULL, "sample"),
     COLUMN_BY(json_group_stack, 0, NULL, "stack"),
@@ -249,51 +215,46 @@ static const struct column suspect_columns[] = {
     GROUP(cache, STRING, -HEAP_NAME, "CACHE", NULL),
     GROUP(group.group_count, NUMBER, 6, "COUNT", NULL),
     GROUP(bytes, NUMBER, 9, "BYTES", NULL),
-    GROUP(oldest, STRING, 7, "OLDEST", NULL),
+    GROUP(oldest, CHARS, 7, "OLDEST", NULL),
     GROUP(group.group_sample, ADDRESS, -10, "SAMPLE", NULL),
     GROUP(caller, STRING, -6, "CALLER", NULL),
     {0},
 };
 
 /* Prints the groups, most bytes first; with `stacks` the callers of each. */
-static void print_groups(const struct table *t, bool stacks)
+static void print_groups(const struct column *columns, bool stacks)
 {
-    struct heap_place at = {0};
-    const struct group *g;
+    struct table t = shell_table(columns);
+    struct group *g;
 
-    while ((g = next_group(&at))) {
+    while ((g = largest_group())) {
         struct group_row row = {.row_group = *g,
                                 .row_cache = heap_owner_name(g->group_cache),
                                 .row_bytes = group_bytes(g)};
 
         row.row_caller = debugcmd_caller(&g->group_trans, row.row_text);
-        tasks_text(g, row.row_tasks, sizeof(row.row_tasks));
-        ages_text(g, row.row_ages, sizeof(row.row_ages));
-        if (has_stack(g)) {
-            row.row_youngest = g->group_youngest;
-            row.row_oldest = heap_age(g->group_oldest / 1000, row.row_age);
-        }
-        table_row(t, &row);
-        if (stacks && !t->table_json)
+        put_tasks(&row);
+        put_ages(&row);
+        table_row(&t, &row);
+        if (stacks && !t.table_json)
             debugcmd_print_stack(&g->group_trans, 10);
+        g->group_count = 0;
     }
+    if (groups.left_out && !t.table_json)
+        kprintf("! %llu more object%s, of more stacks than %d\n",
+                groups.left_out, plural(groups.left_out), GROUPS);
 }
+
+/* ---- the commands ------------------------------------------------------- */
 
 static void print_users(const char *name)
 {
-    struct table t;
-
-    if (groups.used == 0 && !shell_option('j')) {
+    if (groups.used == 0 && !shell_option('j'))
         kprintf("no object of %s is in use%s\n", name,
                 groups.audited_only ? " and known to be that old" : "");
-    } else {
-        t = shell_table(user_columns);
-        print_groups(&t, true);
-    }
-    if (shell_option('j'))
-        return;
-    print_left_out();
-    if (groups.unaudited)
+    else
+        print_groups(user_columns, true);
+    if (groups.unaudited && !shell_option('j'))
         kprintf("%s caches that are not in mode U (`debug +U`): %llu "
                 "object%s\n",
                 groups.audited_only ? "of unknown age, of" : "of",
@@ -303,73 +264,22 @@ static void print_users(const char *name)
 static int cmd_kmausers(char **argv)
 {
     uint32_t seconds = 0;
-    struct kmem_cache *cp;
+    struct kmem_cache *cp, *only;
+    struct kmem_cache_stat st;
 
-    if (!heap_cache_argument(argv[1], &cp) || !heap_number('m', &seconds))
+    if (!heap_cache_argument(argv[1], &only) || !heap_number('m', &seconds))
         return 1;
     clear_groups(seconds * US_PER_S, shell_option('m'));
-    take_in_objects(cp);
-    print_users(cp ? argv[1] : "any cache");
-    if (cp && !shell_option('j'))
-        heap_note_broken(cp);
+    heap_each (cp, only, &st)
+        if (st.stat_kind != KMEM_KIND_INTERNAL)
+            kmem_buf_walk(cp, take_in, NULL);
+    print_users(only ? argv[1] : "any cache");
+    if (only && !shell_option('j'))
+        heap_note_broken(only);
     return 0;
 }
 
 SHELL_COMMAND(kmausers, cmd_kmausers, "[-j] [-m AGE] [CACHE]", SHELL_REPORT);
-
-/* ---- leaks -------------------------------------------------------------- */
-
-static struct {
-    struct {
-        uintptr_t from, end;
-        char name[32];
-    } range[ROOTS_KEPT];
-    size_t count;
-} roots;
-
-/* An mm_root_t. Only stores the root: it may not print. */
-static void keep_root(const void *from, const void *end, const char *name)
-{
-    if (roots.count++ >= ROOTS_KEPT)
-        return;
-    roots.range[roots.count - 1].from = (uintptr_t)from;
-    roots.range[roots.count - 1].end = (uintptr_t)end;
-    strlcpy(roots.range[roots.count - 1].name, name,
-            sizeof(roots.range[0].name));
-}
-
-static void print_roots(void)
-{
-    roots.count = 0;
-    mm_roots(keep_root);
-    kprintf("\n%-10s %-10s %9s  %s\n", "ROOT", "END", "BYTES", "WHAT");
-    for (size_t i = 0; i < MIN(roots.count, ROOTS_KEPT + (size_t)0); i++)
-        kprintf("0x%08lx 0x%08lx %9lu  %s\n",
-                (unsigned long)roots.range[i].from,
-                (unsigned long)roots.range[i].end,
-                (unsigned long)(roots.range[i].end - roots.range[i].from),
-                roots.range[i].name);
-    if (roots.count > ROOTS_KEPT)
-        kprintf("and %zu more\n", roots.count - ROOTS_KEPT);
-}
-
-static void print_leaks(const struct kmem_leak_stat *st)
-{
-    struct table t =
-        shell_table(shell_option('j') ? user_columns : suspect_columns);
-
-    print_groups(&t, false);
-    if (t.table_json)
-        return;
-    print_left_out();
-    kprintf("suspect: %zu object%s, %zu byte%s; %zu of %zu are reached from "
-            "%zu KiB of roots\n",
-            st->stat_suspects, plural(st->stat_suspects),
-            st->stat_suspect_bytes, plural(st->stat_suspect_bytes),
-            st->stat_reached, st->stat_buffers, st->stat_roots >> 10);
-    if (shell_option('r'))
-        print_roots();
-}
 
 static int cmd_leaks(char **argv UNUSED)
 {
@@ -383,9 +293,18 @@ static int cmd_leaks(char **argv UNUSED)
     clear_groups(seconds * US_PER_S, shell_option('m'));
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");
+    if (shell_option('j')) {
+        print_groups(user_columns, false);
+        return 0;
+    }
     pager_to_end();
-    print_leaks(&st);
+    print_groups(suspect_columns, false);
+    kprintf("suspect: %zu object%s, %zu byte%s; %zu of %zu are reached from "
+            "%zu KiB of roots\n",
+            st.stat_suspects, plural(st.stat_suspects), st.stat_suspect_bytes,
+            plural(st.stat_suspect_bytes), st.stat_reached, st.stat_buffers,
+            st.stat_roots >> 10);
     return 0;
 }
 
-SHELL_COMMAND(leaks, cmd_leaks, "[-j] [-r] [-m AGE]", SHELL_REPORT);
+SHELL_COMMAND(leaks, cmd_leaks, "[-j] [-m AGE]", SHELL_REPORT);

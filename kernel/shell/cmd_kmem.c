@@ -89,33 +89,35 @@ uint64_t heap_key_mem(const struct kmem_cache_stat *st)
  * The last one of a full batch leaves it. */
 static void add_row(struct heap_order *at, const struct heap_row *row)
 {
-    unsigned i = MIN(at->order_rows, HEAP_BATCH - 1u);
+    unsigned i = at->order_rows;
 
-    if (at->order_rows == HEAP_BATCH &&
-        row->row_place.place_key <= at->order_row[i].row_place.place_key)
+    if (i < HEAP_BATCH)
+        at->order_rows++;
+    else if (row->row_key > at->order_row[i - 1].row_key)
+        i--;
+    else
         return;
-    for (; i > 0 &&
-           row->row_place.place_key > at->order_row[i - 1].row_place.place_key;
-         i--)
+    for (; i > 0 && row->row_key > at->order_row[i - 1].row_key; i--)
         at->order_row[i] = at->order_row[i - 1];
     at->order_row[i] = *row;
-    at->order_rows = MIN(at->order_rows + 1, HEAP_BATCH + 0u);
 }
 
-/* Finds the next rows. */
+/* Finds the rows after those of the last batch. */
 static void find_rows(struct heap_order *at, heap_key_t *key)
 {
+    struct heap_row last = {.row_key = UINT64_MAX};
+    struct heap_row row = {.row_index = 0};
     struct kmem_cache_stat st;
-    struct kmem_cache *cp;
-    size_t i = 0;
 
+    if (at->order_rows != 0)
+        last = at->order_row[at->order_rows - 1];
     at->order_rows = at->order_visited = 0;
-    heap_all (cp, &st) {
-        struct heap_row row = {{key(&st), i++, true}, cp};
-
-        if ((!at->order_only || at->order_only == cp) &&
-            heap_after(&at->order_at, row.row_place.place_key,
-                       row.row_place.place_index))
+    heap_all (row.row_cache, &st) {
+        row.row_key = key(&st);
+        row.row_index++;
+        if ((!at->order_only || at->order_only == row.row_cache) &&
+            (row.row_key < last.row_key ||
+             (row.row_key == last.row_key && row.row_index > last.row_index)))
             add_row(at, &row);
     }
 }
@@ -123,16 +125,15 @@ static void find_rows(struct heap_order *at, heap_key_t *key)
 struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
                              struct kmem_cache_stat *out)
 {
-    const struct heap_row *row;
+    struct kmem_cache *cp;
 
     if (at->order_visited == at->order_rows)
         find_rows(at, key);
     if (at->order_rows == 0)
         return NULL;
-    row = &at->order_row[at->order_visited++];
-    at->order_at = row->row_place;
-    kmem_cache_stat(row->row_cache, out);
-    return row->row_cache;
+    cp = at->order_row[at->order_visited++].row_cache;
+    kmem_cache_stat(cp, out);
+    return cp;
 }
 
 /* ---- numbers ------------------------------------------------------------ */
@@ -330,17 +331,6 @@ bool heap_word(uintptr_t addr, uintptr_t *word)
         return false;
     memcpy(word, (const void *)addr, sizeof(*word));
     return true;
-}
-
-void heap_print_words(uintptr_t addr, unsigned n)
-{
-    uintptr_t word;
-
-    for (unsigned i = 0; i < n; i++)
-        if (heap_word(addr + i * sizeof(word), &word))
-            kprintf(" %08lx", (unsigned long)word);
-        else
-            kprintf(" unmapped");
 }
 
 void heap_note_broken(struct kmem_cache *cp)

@@ -64,22 +64,6 @@ void heap_totals(struct heap_totals *t);
  * marked `!`. */
 bool heap_bad_row(const struct kmem_cache_stat *st);
 
-/* A place among rows by descending key, equal keys in their own order; zeroed:
- * before the first. */
-struct heap_place {
-    uint64_t place_key;
-    size_t place_index;
-    bool place_begun;
-};
-
-/* True if a row with this key and index comes after the place. */
-static inline bool heap_after(const struct heap_place *at, uint64_t key,
-                              size_t index)
-{
-    return !at->place_begun || key < at->place_key ||
-           (key == at->place_key && index > at->place_index);
-}
-
 #define HEAP_BATCH 32
 
 /* Visits all caches by descending key, equal keys in creation order, without
@@ -88,10 +72,10 @@ static inline bool heap_after(const struct heap_place *at, uint64_t key,
  * end. */
 struct heap_order {
     struct kmem_cache *order_only; /* visits no other; NULL: all */
-    struct heap_place order_at;    /* the last row that was visited */
     unsigned order_rows, order_visited;
     struct heap_row {
-        struct heap_place row_place;
+        uint64_t row_key;
+        size_t row_index; /* from 1 on, as they were created */
         struct kmem_cache *row_cache;
     } order_row[HEAP_BATCH];
 };
@@ -161,10 +145,6 @@ bool heap_number(char letter, uint32_t *n);
 bool heap_word(uintptr_t addr, uintptr_t *word);
 
 #define HEAP_WORDS 3 /* words that fit in a row */
-
-/* Prints " 01234567" for each of `n` words, or " unmapped" for those that
- * cannot be read. */
-void heap_print_words(uintptr_t addr, unsigned n);
 
 struct kmem_buf_stat;
 

@@ -7,6 +7,8 @@
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
 
+#define WORDS 3 /* of an object that have room in a row */
+
 struct objects {
     struct table objects_table;
     bool objects_used; /* those that are allocated, else free ones */
@@ -30,15 +32,16 @@ static void print_object_words(const struct table *t, const void *row)
     uintptr_t addr = ((const struct object *)row)->object_stat.stat_buf;
     uintptr_t word;
 
-    if (!t->table_json) {
-        heap_print_words(addr, HEAP_WORDS);
-        return;
-    }
-    t->table_print(t->table_to, "[");
-    for (unsigned i = 0;
-         i < HEAP_WORDS && heap_word(addr + i * sizeof(word), &word); i++)
-        t->table_print(t->table_to, "%s%lu", i ? "," : "", (unsigned long)word);
-    t->table_print(t->table_to, "]");
+    t->table_print(t->table_to, t->table_json ? "[" : "");
+    for (unsigned i = 0; i < WORDS; i++, addr += sizeof(word))
+        if (!heap_word(addr, &word))
+            t->table_print(t->table_to, t->table_json ? "" : " unmapped");
+        else if (t->table_json)
+            t->table_print(t->table_to, "%s%lu", i ? "," : "",
+                           (unsigned long)word);
+        else
+            t->table_print(t->table_to, " %08lx", (unsigned long)word);
+    t->table_print(t->table_to, t->table_json ? "]" : "");
 }
 
 #define OBJECT(member, ...) COLUMN(struct object, object_##member, __VA_ARGS__)

@@ -307,9 +307,8 @@ def test_users_of_an_age(shell, audited):
 
 
 def test_leaks_names_suspects(shell, audited):
-    text = shell.command("leaks -r")  # the playground knows all its objects
-    assert "spy" not in text.split("\n\n")[0]
-    assert re.search(r"^0x\w+ 0x\w+ +\d+  \.bss$", text, re.M)
+    text = shell.command("leaks")  # the playground knows all its objects
+    assert "spy" not in text
     assert re.search(r"suspect: \d+ objects, .* are reached from", text)
 
 

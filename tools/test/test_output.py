@@ -26,7 +26,7 @@ LINES = {
     "log": ["log", "log -S -n 3"],
     "history": ["history"],
     "kmausers": ["kmausers", "kmausers inode", "kmausers -m 1"],
-    "leaks": ["leaks", "leaks -r"],
+    "leaks": ["leaks"],
     "whatis": ["whatis kmem_cache_alloc", "whatis kmain+0x4",
                "whatis 0", "whatis -r page_array"],
     "verify": ["verify", "verify inode"],

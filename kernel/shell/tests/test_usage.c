@@ -304,7 +304,7 @@ static const struct {
     {"lab ", "@TEST"},
     {"lab a ", ""},
     {"leaks ", ""},
-    {"leaks -", "-j -m -r"},
+    {"leaks -", "-j -m"},
     {"leaks -m ", ""},
     {"locks ", ""},
     {"locks -", "-j -r"},
