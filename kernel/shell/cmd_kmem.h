@@ -144,8 +144,6 @@ bool heap_number(char letter, uint32_t *n);
 /* The word at an address, if ring 0 can read it. */
 bool heap_word(uintptr_t addr, uintptr_t *word);
 
-#define HEAP_WORDS 3 /* words that fit in a row */
-
 struct kmem_buf_stat;
 
 /* The state of a buffer: "used", "free", or "round" if it is free in a
