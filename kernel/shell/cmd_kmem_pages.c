@@ -22,12 +22,6 @@ struct order_row {
     uint64_t row_allocs, row_frees;
 };
 
-static void json_unusable(const struct table *t, const void *row)
-{
-    t->table_print(t->table_to, "%s",
-                   ((const struct order_row *)row)->row_unusable);
-}
-
 #define ORDER(member, ...) COLUMN(struct order_row, member, __VA_ARGS__)
 
 static const struct column order_columns[] = {
@@ -36,7 +30,6 @@ static const struct column order_columns[] = {
     ORDER(row_free, NUMBER, 8, "FREE", "free"),
     ORDER(row_kib, NUMBER, 10, "FREE/K", NULL),
     ORDER(row_unusable, CHARS, 9, "UNUSABLE%", NULL),
-    COLUMN_BY(json_unusable, 0, NULL, "unusable_percent"),
     ORDER(row_allocs, NUMBER, 12, "ALLOCATED", "allocs"),
     ORDER(row_frees, NUMBER, 12, "RETURNED", "frees"),
     {0},
@@ -59,31 +52,20 @@ static void print_orders(const struct table *t, const struct buddy_stat *st)
     }
 }
 
-/* The free lists must hold what the free count says. */
-static size_t pages_on_lists(const struct buddy_stat *st)
-{
-    size_t pages = 0;
-
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        pages += st->stat_free[order] << order;
-    return pages;
-}
-
 static void print_buddy_totals(const struct buddy_stat *st)
 {
-    size_t listed = pages_on_lists(st);
+    size_t free = st->stat_free_pages, all = st->stat_total_pages, listed = 0;
     char percent[HEAP_CELL];
 
-    kprintf("%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ",
-            st->stat_free_pages, st->stat_total_pages,
-            heap_percent(heap_waste(st->stat_total_pages - st->stat_free_pages,
-                                    st->stat_total_pages),
-                         percent),
-            st->stat_free_pages * KIB_PER_PAGE, listed);
-    if (listed == st->stat_free_pages)
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
+        listed += st->stat_free[order] << order;
+    kprintf("%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ", free,
+            all, heap_percent(heap_waste(all - free, all), percent),
+            free * KIB_PER_PAGE, listed);
+    if (listed == free)
         kprintf("equal\n");
     else
-        kprintf("! off by %+ld\n", (long)listed - (long)st->stat_free_pages);
+        kprintf("! off by %+ld\n", (long)listed - (long)free);
     if (st->stat_largest < 0)
         kprintf("no free block");
     else
@@ -132,30 +114,29 @@ SHELL_COMMAND(buddyinfo, cmd_buddyinfo, "[-j]", SHELL_REPORT);
 #define ROW_CELLS 64
 #define ROWS      16
 
-static const char letters[PAGE_STATES] = {
-    [PAGE_RESERVED] = '-', [PAGE_KERNEL] = 'K',   [PAGE_TAIL] = '?',
-    [PAGE_FREE] = '.',     [PAGE_ALLOC] = 'A',    [PAGE_SLAB] = 'S',
-    [PAGE_HASH] = 'H',     [PAGE_OVERSIZE] = 'L', [PAGE_UNMAPPED] = 'X',
-    [PAGE_USER] = 'U',
+static const struct {
+    char letter;
+    enum console_colour colour;
+    const char *what;
+} states[PAGE_STATES] = {
+    [PAGE_RESERVED] = {'-', CONSOLE_PLAIN, "holes, BIOS, devices"},
+    [PAGE_KERNEL] = {'K', CONSOLE_MAGENTA, "the kernel's image and page array"},
+    [PAGE_TAIL] = {'?', CONSOLE_RED, "blocks without a first frame"},
+    [PAGE_FREE] = {'.', CONSOLE_PLAIN, "free, in buddy's lists"},
+    [PAGE_ALLOC] = {'A', CONSOLE_PLAIN, "allocated from buddy"},
+    [PAGE_SLAB] = {'S', CONSOLE_GREEN, "slabs"},
+    [PAGE_HASH] = {'H', CONSOLE_CYAN, "hash tables of caches"},
+    [PAGE_OVERSIZE] = {'L', CONSOLE_CYAN, "kmem_alloc above the size classes"},
+    [PAGE_UNMAPPED] = {'X', CONSOLE_RED, "unmapped by debugging mode S"},
+    [PAGE_USER] = {'U', CONSOLE_YELLOW, "mapped by programs"},
 };
 
-static const enum console_colour colours[PAGE_STATES] = {
-    [PAGE_KERNEL] = CONSOLE_MAGENTA, [PAGE_TAIL] = CONSOLE_RED,
-    [PAGE_ALLOC] = CONSOLE_PLAIN,    [PAGE_SLAB] = CONSOLE_GREEN,
-    [PAGE_HASH] = CONSOLE_CYAN,      [PAGE_OVERSIZE] = CONSOLE_CYAN,
-    [PAGE_UNMAPPED] = CONSOLE_RED,   [PAGE_USER] = CONSOLE_YELLOW,
-};
-
-/* A letter of the picture in its owner's colour, upper or lower case. */
-static void print_letter(char letter)
+static void print_letter(enum page_state state, bool lower)
 {
-    char upper = letter >= 'a' ? (char)(letter - 'a' + 'A') : letter;
-    enum page_state s = 0;
+    char letter = states[state].letter;
 
-    while (s < PAGE_STATES - 1 && letters[s] != upper)
-        s++;
-    console_colour(colours[s]);
-    kprintf("%c", letter);
+    console_colour(states[state].colour);
+    kprintf("%c", lower && letter >= 'A' ? letter - 'A' + 'a' : letter);
     console_colour(CONSOLE_PLAIN);
 }
 
@@ -179,23 +160,25 @@ static enum page_state frame_state(size_t i)
                               : state;
 }
 
+static void count_states(size_t first, size_t end, size_t count[PAGE_STATES])
+{
+    for (size_t i = first; i < MIN(end, page_count); i++)
+        count[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
+}
+
 /* Upper case if all frames of the cell are in one state; else lower case, for
  * the most frequent state other than free. */
-static char cell(size_t first, size_t frames)
+static void print_picture_cell(size_t first, size_t frames)
 {
-    size_t seen[PAGE_STATES] = {0};
     enum page_state most = PAGE_FREE;
+    size_t seen[PAGE_STATES] = {0};
 
-    frames = MIN(frames, page_count - first);
-    for (size_t i = first; i < first + frames; i++)
-        seen[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
+    count_states(first, first + frames, seen);
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         if (s != PAGE_FREE && seen[s] &&
             (most == PAGE_FREE || seen[s] > seen[most]))
             most = s;
-    if (seen[most] == frames || letters[most] < 'A')
-        return letters[most];
-    return (char)(letters[most] + 'a' - 'A');
+    print_letter(most, seen[most] < MIN(frames, page_count - first));
 }
 
 static size_t frames_per_cell(void)
@@ -217,40 +200,22 @@ static void print_picture(void)
         if (i / k % ROW_CELLS == 0)
             kprintf("%s0x%08lx ", i ? "\n" : "",
                     (unsigned long)i << PAGE_SHIFT);
-        print_letter(cell(i, k));
+        print_picture_cell(i, k);
     }
     kprintf("\n");
 }
 
-static void count_states(size_t count[PAGE_STATES])
-{
-    for (size_t i = 0; i < page_count; i++)
-        count[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
-}
-
 static void print_pages_legend(void)
 {
-    static const char *const what[PAGE_STATES] = {
-        [PAGE_RESERVED] = "holes, BIOS, devices",
-        [PAGE_KERNEL] = "the kernel's image and page array",
-        [PAGE_TAIL] = "blocks without a first frame",
-        [PAGE_FREE] = "free, in buddy's lists",
-        [PAGE_ALLOC] = "allocated from buddy",
-        [PAGE_SLAB] = "slabs",
-        [PAGE_HASH] = "hash tables of caches",
-        [PAGE_OVERSIZE] = "kmem_alloc above the size classes",
-        [PAGE_UNMAPPED] = "unmapped by debugging mode S",
-        [PAGE_USER] = "mapped by programs",
-    };
     size_t count[PAGE_STATES] = {0};
 
-    count_states(count);
+    count_states(0, page_count, count);
     kprintf("\n%8s %9s\n", "FRAMES", "KIB");
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         if (count[s] || s != PAGE_TAIL) {
             kprintf("%8zu %9zu  ", count[s], count[s] * KIB_PER_PAGE);
-            print_letter(letters[s]);
-            kprintf(" %s\n", what[s]);
+            print_letter(s, false);
+            kprintf(" %s\n", states[s].what);
         }
     if (count[PAGE_FREE] != buddy_free_pages())
         kprintf("! buddy counts %zu free pages\n", buddy_free_pages());
@@ -261,30 +226,44 @@ static void print_pages_legend(void)
                 (page_totals.total_unused >> 20));
 }
 
-/* Blocks of one kind, one after the other: a row of `pages -r`. */
+/* Blocks of one kind, one after the other, or a frame. */
 struct run {
     size_t run_first;
     size_t run_frames;
     uint8_t run_order; /* PAGE_NO_ORDER: no blocks, but frames */
     enum page_state run_state;
     const void *run_owner;
+    /* what follows from them */
     size_t run_kib;
-    uintptr_t run_virtual;
+    uintptr_t run_physical, run_virtual;
     const char *run_named, *run_cache; /* its state and owner */
+    const char *run_mark;
+    char run_text[64];
 };
 
 _Static_assert(PAGE_NO_ORDER == UINT8_MAX, "an optional column");
 
-#define RUN(member, ...) COLUMN(struct run, member, __VA_ARGS__)
+#define RUN(member, ...) COLUMN(struct run, run_##member, __VA_ARGS__)
 
 static const struct column run_columns[] = {
-    RUN(run_first, NUMBER, 8, "FRAME", "frame"),
-    RUN(run_frames, NUMBER, 8, "FRAMES", "frames"),
-    RUN(run_kib, NUMBER, 9, "KIB", NULL),
-    RUN(run_virtual, ADDRESS, -10, "VIRTUAL", NULL),
-    RUN(run_named, STRING, -9, "STATE", "state"),
-    RUN(run_order, OPTIONAL, 0, NULL, "order"),
-    RUN(run_cache, STRING, -5, "OWNER", "cache"),
+    RUN(first, NUMBER, 8, "FRAME", "frame"),
+    RUN(frames, NUMBER, 8, "FRAMES", "frames"),
+    RUN(kib, NUMBER, 9, "KIB", NULL),
+    RUN(virtual, ADDRESS, -10, "VIRTUAL", NULL),
+    RUN(named, STRING, -9, "STATE", "state"),
+    RUN(order, OPTIONAL, 0, NULL, "order"),
+    RUN(cache, STRING, -5, "OWNER", "cache"),
+    {0},
+};
+
+static const struct column frame_columns[] = {
+    RUN(mark, STRING, 1, "", NULL),
+    RUN(first, NUMBER, 7, "FRAME", NULL),
+    RUN(physical, ADDRESS, -10, "PHYSICAL", NULL),
+    RUN(virtual, ADDRESS, -10, "VIRTUAL", NULL),
+    RUN(named, STRING, -9, "STATE", NULL),
+    RUN(order, OPTIONAL, 5, "ORDER", NULL),
+    RUN(cache, STRING, -5, "OWNER", NULL),
     {0},
 };
 
@@ -307,10 +286,14 @@ static struct run block_at(size_t i)
 
 static void print_run(const struct table *t, struct run *run)
 {
+    const struct page *p = &page_array[run->run_first];
+
     run->run_kib = run->run_frames * KIB_PER_PAGE;
-    run->run_virtual = (uintptr_t)page_to_virt(&page_array[run->run_first]);
+    run->run_physical = page_to_phys(p);
+    run->run_virtual = (uintptr_t)page_to_virt(p);
     run->run_named = page_state_name(run->run_state);
-    run->run_cache = run->run_owner ? heap_owner_name(run->run_owner) : NULL;
+    if (run->run_owner)
+        run->run_cache = heap_owner_name(run->run_owner);
     table_row(t, run);
 }
 
@@ -339,7 +322,7 @@ static void json_pages(void)
 {
     size_t count[PAGE_STATES] = {0};
 
-    count_states(count);
+    count_states(0, page_count, count);
     kprintf("{\"frames\":%zu", page_count);
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         kprintf(",\"%s\":%zu", page_state_name(s), count[s]);
@@ -351,24 +334,18 @@ static void json_pages(void)
 
 #define AROUND 5 /* frames shown on each side */
 
-static void print_frame(size_t i, bool marked)
+static void print_frame(const struct table *t, size_t i, bool marked)
 {
-    const struct page *p = &page_array[i];
-    char order[HEAP_CELL] = "-";
+    struct run frame = block_at(i);
 
-    if (p->page_order != PAGE_NO_ORDER)
-        snprintf(order, sizeof(order), "%u", p->page_order);
-    kprintf("%c %7zu 0x%08lx 0x%08lx %-9s %5s  ", marked ? '>' : ' ', i,
-            (unsigned long)page_to_phys(p), (unsigned long)page_to_virt(p),
-            page_state_name(p->page_state), order);
-    if (p->page_state == PAGE_TAIL)
-        kprintf("of the %s block at frame %zu", page_state_name(frame_state(i)),
-                heap_block_head(i));
-    else if (p->page_state == PAGE_SLAB || p->page_state == PAGE_HASH)
-        kprintf("%s", heap_owner_name(p->page_owner));
-    else
-        kprintf("-");
-    kprintf("\n");
+    frame.run_mark = marked ? ">" : "";
+    if (frame.run_state == PAGE_TAIL) {
+        snprintf(frame.run_text, sizeof(frame.run_text),
+                 "of the %s block at frame %zu",
+                 page_state_name(frame_state(i)), heap_block_head(i));
+        frame.run_cache = frame.run_text;
+    }
+    print_run(t, &frame);
 }
 
 /* Takes kernel addresses and, below them, physical ones. */
@@ -377,6 +354,7 @@ static int pages_around(const char *word)
     uintptr_t base = (uintptr_t)mm_phys_to_virt(0);
     uintptr_t addr;
     size_t frame, first;
+    struct table t;
 
     if (!heap_address(word, &addr))
         return 1;
@@ -386,10 +364,9 @@ static int pages_around(const char *word)
                            (unsigned long)addr,
                            (unsigned long)page_count << PAGE_SHIFT);
     first = frame > AROUND ? frame - AROUND : 0;
-    kprintf("  %7s %-10s %-10s %-9s %5s  %s\n", "FRAME", "PHYSICAL", "VIRTUAL",
-            "STATE", "ORDER", "OWNER");
+    t = shell_table(frame_columns);
     for (size_t i = first; i <= frame + AROUND && i < page_count; i++)
-        print_frame(i, i == frame);
+        print_frame(&t, i, i == frame);
     return 0;
 }
 
