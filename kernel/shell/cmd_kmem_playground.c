@@ -19,8 +19,8 @@
 #include "mm/inspect/buddy_stat.h"
 #include "mm/debug/debug.h"
 
-#define RESERVE      8  /* 1/8 of memory stays free */
-#define SHUFFLE_BITS 24 /* random bits by which objects are shuffled */
+#define RESERVE 8   /* 1/8 of memory stays free */
+#define STEPS   256 /* at most, from an object to the next random one */
 
 struct play_cache {
     struct list play_link;
@@ -37,7 +37,7 @@ struct play_object {
 static struct list play_caches = LIST_INIT(play_caches);
 static struct kmem_cache *cache_cache;  /* of struct play_cache */
 static struct kmem_cache *object_cache; /* of struct play_object */
-static uint32_t play_random = 1;
+static uint32_t play_random = 38; /* docs/demonstration.md has its choices */
 
 /* Visible in a dump: which objects were constructed, which destroyed. */
 static void play_ctor(void *obj, size_t size)
@@ -304,58 +304,30 @@ static int play_alloc(char **argv)
                        n);
 }
 
-/* Moves `n` of the objects, picked at random, to `out` (Knuth's Algorithm S:
- * volume 2, section 3.4.2). */
-static void pick_random(struct play_cache *pc, size_t n, struct list *out)
-{
-    size_t left = pc->play_count;
-    struct list *next;
-
-    for (struct list *l = pc->play_objects.next; n; l = next, left--) {
-        next = l->next;
-        if (heap_random(&play_random) % left >= n)
-            continue;
-        list_remove(l);
-        list_insert_before(out, l);
-        n--;
-    }
-}
-
-/* Sorts by random bits: each pass moves half the list after the other. */
-static void shuffle(struct list *head)
-{
-    for (int bit = 0; bit < SHUFFLE_BITS; bit++) {
-        struct list *last = head->prev;
-        struct list *next = head->next;
-        bool more = !list_empty(head);
-
-        while (more) {
-            struct list *l = next;
-
-            more = l != last;
-            next = l->next;
-            if (heap_random(&play_random) & 0x10000) {
-                list_remove(l);
-                list_insert_before(head, l);
-            }
-        }
-    }
-}
-
 PART void free_in_order(struct play_cache *pc, size_t n, bool newest)
 {
     while (n--)
         free_one(pc, newest ? pc->play_objects.next : pc->play_objects.prev);
 }
 
+/* Objects are listed in a ring: the next one is a random number of steps on. */
 PART void free_at_random(struct play_cache *pc, size_t n)
 {
-    struct list picked = LIST_INIT(picked);
+    struct list *head = &pc->play_objects, *l = head;
 
-    pick_random(pc, n, &picked);
-    shuffle(&picked);
-    while (!list_empty(&picked))
-        free_one(pc, picked.next);
+    for (; n > 0; n--) {
+        size_t steps =
+            heap_random(&play_random) % MIN(pc->play_count, STEPS + 0u) + 1;
+        struct list *before;
+
+        while (steps > 0) {
+            l = l->next;
+            steps -= l != head;
+        }
+        before = l->prev;
+        free_one(pc, l);
+        l = before;
+    }
 }
 
 static int play_free(char **argv)
