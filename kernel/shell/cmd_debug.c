@@ -115,14 +115,6 @@ static const struct column mode_columns[] = {
     {0},
 };
 
-static void print_modes(const struct table *t, const struct kmem_cache_stat *st)
-{
-    struct mode_row row = {.row_stat = *st};
-
-    kmem_debug_text(st->stat_modes, row.row_letters);
-    table_row(t, &row);
-}
-
 static void print_settings(void)
 {
     if (kmem_last_error.error_kind != KMERR_NONE)
@@ -136,18 +128,22 @@ static void print_settings(void)
 
 static void show_modes(void)
 {
-    struct kmem_cache_stat st;
-    struct kmem_cache *cp;
+    const struct kmem_cache_stat *st;
     struct table t = shell_table(mode_columns);
     size_t none = 0, empty = 0;
+    struct kmem_cache *cp;
+    struct mode_row row;
 
-    heap_all (cp, &st)
-        if (!st.stat_modes)
+    st = &row.row_stat;
+    heap_all (cp, &row.row_stat) {
+        kmem_debug_text(st->stat_modes, row.row_letters);
+        if (!st->stat_modes)
             none++;
-        else if (st.stat_slabs == 0 && st.stat_kind == KMEM_KIND_CLASS)
+        else if (st->stat_slabs == 0 && st->stat_kind == KMEM_KIND_CLASS)
             empty++; /* there are many */
         else
-            print_modes(&t, &st);
+            table_row(&t, &row);
+    }
     if (empty)
         kprintf("size classes without slabs in a mode: %zu\n", empty);
     kprintf("%zu cache%s in none\n", none, none == 1 ? " is" : "s are");
@@ -156,36 +152,28 @@ static void show_modes(void)
 
 /* A change of modes: "+FP" adds two, "-FP" removes them, "=FP" sets them. */
 struct change {
-    char change_sign;
-    unsigned change_modes;
+    unsigned change_clear, change_set;
 };
 
 static bool read_change(const char *word, struct change *c)
 {
+    char sign = *word && strchr("+-=", *word) ? *word++ : '+';
+    bool none = strcmp(word, "-") == 0 || strcmp(word, "none") == 0;
+    unsigned modes = 0;
     char bad;
 
-    c->change_sign = *word && strchr("+-=", *word) ? *word : '+';
-    word += *word == c->change_sign;
-    if (strcmp(word, "-") == 0 || strcmp(word, "none") == 0) {
-        c->change_modes = 0;
-        return true;
+    if (*word == '\0') {
+        shell_error("wants modes after +, - or =; `debug +FPZU inode`");
+        return false;
     }
-    if (*word && kmem_debug_letters(word, NULL, &c->change_modes, &bad))
-        return true;
-    if (*word)
+    if (!none && !kmem_debug_letters(word, NULL, &modes, &bad)) {
         shell_error("'%c' in '%.8s' is no mode; modes are " KMEM_DEBUG_LETTERS,
                     bad, word);
-    else
-        shell_error("wants modes after +, - or =; `debug +FPZU inode`");
-    return false;
-}
-
-static unsigned modes_changed(const struct change *c, unsigned modes)
-{
-    if (c->change_sign == '=')
-        return c->change_modes;
-    return c->change_sign == '+' ? modes | c->change_modes
-                                 : modes & ~c->change_modes;
+        return false;
+    }
+    c->change_clear = sign == '=' ? ~0u : sign == '-' ? modes : 0;
+    c->change_set = sign == '-' ? 0 : modes;
+    return true;
 }
 
 /* Returns 0 or the error of kmem_debug_set. `named`: the user named this cache,
@@ -194,7 +182,7 @@ static int change_cache(struct kmem_cache *cp, const struct change *c,
                         bool named)
 {
     unsigned before = kmem_debug_modes(cp);
-    unsigned modes = modes_changed(c, before);
+    unsigned modes = (before & ~c->change_clear) | c->change_set;
     char was[8], is[8], why[112];
     int error = modes == before ? 0 : kmem_debug_set(cp, modes);
 

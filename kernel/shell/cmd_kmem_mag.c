@@ -21,26 +21,17 @@ static bool set_magazines(char *value)
 BOOT_OPTION(magazines, "magazines=", "magazines=on|off",
             "whether processors keep free objects", set_magazines);
 
-/* Allocations and frees that magazines served, in thousandths. */
-static unsigned share(const struct kmem_cache_stat *st, uint64_t served)
-{
-    uint64_t all = st->stat_allocs + st->stat_frees;
-
-    return all == 0 ? 0 : (unsigned)(MIN(served, all) * 1000 / all);
-}
-
 struct mag_row {
-    char row_name[KMEM_NAME_MAX + 1];
+    struct kmem_cache_stat row_stat;
     struct kmem_mag_stat row_mag;
-    size_t row_trapped;
-    uint64_t row_operations; /* allocations and frees */
-    char row_share[HEAP_CELL];
+    uint64_t row_operations;   /* allocations and frees */
+    char row_share[HEAP_CELL]; /* of them, those without the slabs */
 };
 
 #define MAG(member, ...) COLUMN(struct mag_row, row_##member, __VA_ARGS__)
 
 static const struct column mag_columns[] = {
-    MAG(name, CHARS, -HEAP_NAME, "CACHE", "cache"),
+    MAG(stat.stat_name, CHARS, -HEAP_NAME, "CACHE", "cache"),
     MAG(mag.stat_rounds, NUMBER, 6, "ROUNDS", "rounds"),
     MAG(mag.stat_cpus, NUMBER, 4, "CPUS", "cpus"),
     MAG(mag.stat_full.stat_total, NUMBER, 4, "FULL", "full"),
@@ -49,47 +40,37 @@ static const struct column mag_columns[] = {
     MAG(mag.stat_empty.stat_total, NUMBER, 5, "EMPTY", "empty"),
     MAG(mag.stat_empty.stat_min, NUMBER, 4, "m", "empty_min"),
     MAG(mag.stat_empty.stat_limit, NUMBER, 4, "L", "empty_limit"),
-    MAG(trapped, NUMBER, 7, "TRAPPED", "trapped"),
+    MAG(stat.stat_trapped, NUMBER, 7, "TRAPPED", "trapped"),
     MAG(share, CHARS, 7, "SERVED%", NULL),
     MAG(mag.stat_served, NUMBER, 0, NULL, "served"),
     MAG(operations, NUMBER, 0, NULL, "operations"),
     {0},
 };
 
-static void print_mag_row(const struct table *t,
-                          const struct kmem_cache_stat *st,
-                          const struct kmem_mag_stat *mag)
+static void print_mag_row(const struct table *t, struct mag_row *row)
 {
-    struct mag_row row = {
-        .row_mag = *mag,
-        .row_trapped = st->stat_trapped,
-        .row_operations = st->stat_allocs + st->stat_frees,
-    };
+    uint64_t all = row->row_stat.stat_allocs + row->row_stat.stat_frees;
+    uint64_t served = MIN(row->row_mag.stat_served, all);
 
-    strlcpy(row.row_name, st->stat_name, sizeof(row.row_name));
-    heap_percent(share(st, mag->stat_served), row.row_share);
-    table_row(t, &row);
-}
-
-static bool mag_is_used(const struct kmem_mag_stat *mag)
-{
-    return mag->stat_served != 0 || mag->stat_cpus != 0;
+    row->row_operations = all;
+    heap_percent(all == 0 ? 0 : (unsigned)(served * 1000 / all),
+                 row->row_share);
+    table_row(t, row);
 }
 
 static void print_magazines(struct kmem_cache *only)
 {
-    struct kmem_cache_stat st;
-    struct kmem_mag_stat mag;
-    struct kmem_cache *cp;
     struct table t = shell_table(mag_columns);
     size_t trapped = 0, rows = 0;
+    struct kmem_cache *cp;
+    struct mag_row row;
 
-    heap_each (cp, only, &st) {
-        kmem_mag_stat(cp, &mag);
-        if (only == NULL && !mag_is_used(&mag))
-            continue;
-        print_mag_row(&t, &st, &mag);
-        trapped += st.stat_trapped * st.stat_size;
+    heap_each (cp, only, &row.row_stat) {
+        kmem_mag_stat(cp, &row.row_mag);
+        if (!only && !row.row_mag.stat_served && !row.row_mag.stat_cpus)
+            continue; /* it has not used any */
+        print_mag_row(&t, &row);
+        trapped += row.row_stat.stat_trapped * row.row_stat.stat_size;
         rows++;
     }
     if (t.table_json)
@@ -125,20 +106,16 @@ static int switch_them(struct kmem_cache *cp, bool on)
 
 static int cmd_magazines(char **argv)
 {
-    bool on = argv[1] != NULL && strcmp(argv[1], "on") == 0;
-    bool off = argv[1] != NULL && strcmp(argv[1], "off") == 0;
+    bool on = argv[1] && strcmp(argv[1], "on") == 0;
+    bool change = on || (argv[1] && strcmp(argv[1], "off") == 0);
     struct kmem_cache *cp;
-    int error = 0;
 
-    if (!heap_cache_argument(on || off ? argv[2] : argv[1], &cp))
+    if (!heap_cache_argument(argv[change ? 2 : 1], &cp))
         return 1;
-    if ((on || off) && !shell_may_change())
+    if (change && (!shell_may_change() || switch_them(cp, on) != 0))
         return 1;
-    if (on || off)
-        error = switch_them(cp, on);
-    if (error == 0)
-        print_magazines(cp);
-    return error;
+    print_magazines(cp);
+    return 0;
 }
 
 SHELL_COMMAND(magazines, cmd_magazines,

@@ -40,22 +40,6 @@ static const struct column reap_columns[] = {
     {0},
 };
 
-static void print_reap_row(const struct table *t,
-                           const struct kmem_cache_stat *st, size_t freed,
-                           size_t kept)
-{
-    struct reap_row row = {.row_stat = *st,
-                           .row_last = "never",
-                           .row_freed = freed,
-                           .row_kept = kept};
-    uint64_t now = mm_clock_ms();
-
-    if (st->stat_reaps != 0)
-        row.row_last =
-            heap_age(now - MIN(now, st->stat_last_reap_ms), row.row_age);
-    table_row(t, &row);
-}
-
 /* ---- the working set ---------------------------------------------------- */
 
 static void print_interval(void)
@@ -93,20 +77,25 @@ static int set_interval(const char *word)
 static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
                        bool always, struct reap_sum *sum)
 {
+    struct reap_row row = {.row_last = "never"};
+    const struct kmem_cache_stat *st = &row.row_stat;
     struct kmem_reap_result r;
-    struct kmem_cache_stat st;
 
-    kmem_cache_stat(cp, &st);
-    if (st.stat_free_slabs == 0 && st.stat_trapped == 0 && !always)
+    kmem_cache_stat(cp, &row.row_stat);
+    if (st->stat_free_slabs == 0 && st->stat_trapped == 0 && !always)
         return;
+    if (st->stat_reaps != 0)
+        row.row_last =
+            heap_age(mm_clock_ms() - st->stat_last_reap_ms, row.row_age);
     kmem_cache_reap(cp, mode, &r);
+    row.row_freed = mode == KMEM_REAP_DRY ? 0 : r.reap_slabs;
+    row.row_kept = r.reap_kept;
+    table_row(&sum->rs_table, &row);
     sum->rs_rows++;
     sum->rs_all.reap_slabs += r.reap_slabs;
     sum->rs_all.reap_pages += r.reap_pages;
     sum->rs_all.reap_objects += r.reap_objects;
     sum->rs_all.reap_kept += r.reap_kept;
-    print_reap_row(&sum->rs_table, &st,
-                   mode == KMEM_REAP_DRY ? 0 : r.reap_slabs, r.reap_kept);
 }
 
 /* The allocator's own caches last: a reaped slab of another cache frees objects
@@ -133,67 +122,30 @@ static size_t segkmem_pages(void)
     return seg.stat_pages;
 }
 
-static void print_outcome(const struct reap_sum *sum, enum kmem_reap_mode mode,
-                          size_t held, size_t free)
+static void print_freed(const char *what, size_t n)
 {
-    const struct kmem_reap_result *all = &sum->rs_all;
-
-    kprintf("slabs: %zu freed, %zu kept; pages: %zu freed; "
-            "objects: %zu destroyed\n",
-            all->reap_slabs, all->reap_kept, all->reap_pages,
-            all->reap_objects);
-    if (mode == KMEM_REAP_DRY) {
-        kprintf("(a reap would do this; nothing was changed)\n");
-        print_interval();
-    } else {
-        kprintf("slab memory %zu -> %zu KiB; free pages of the machine "
-                "%zu -> %zu\n",
-                held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024,
-                free, buddy_free_pages());
-    }
-}
-
-/* Frees the pages that mode S keeps unmapped. */
-static void free_unmapped(const struct kmem_cache *cp)
-{
-    size_t pages = kmem_unmapped_release(cp);
-
-    if (pages)
-        kprintf("pages freed that mode S kept unmapped: %zu\n", pages);
-}
-
-/* As under memory pressure, unused inodes are freed before their slabs are
- * reaped. */
-static void reclaim_inodes(const struct kmem_cache *cp)
-{
-    size_t inodes = 0;
-
-    if (cp == NULL || cp == kmem_cache_find("inode"))
-        inodes = inode_reclaim(SIZE_MAX);
-    if (inodes != 0)
-        kprintf("unused inodes freed first: %zu\n", inodes);
+    if (n != 0)
+        kprintf("%s: %zu\n", what, n);
 }
 
 static int cmd_reap(char **argv)
 {
-    enum kmem_reap_mode mode = KMEM_REAP_WS;
-    size_t held = segkmem_pages();
-    size_t free = buddy_free_pages();
+    enum kmem_reap_mode mode = shell_option('a')   ? KMEM_REAP_ALL
+                               : shell_option('n') ? KMEM_REAP_DRY
+                                                   : KMEM_REAP_WS;
+    size_t held = segkmem_pages(), free = buddy_free_pages();
     struct reap_sum sum = {0};
     struct kmem_cache *cp;
 
-    if (!shell_option('n') && !shell_may_change())
+    if (mode != KMEM_REAP_DRY && !shell_may_change())
         return 1;
     if (shell_option('i'))
         return set_interval(shell_value('i'));
     if (!heap_cache_argument(argv[1], &cp))
         return 1;
-    if (shell_option('a'))
-        mode = KMEM_REAP_ALL;
-    else if (shell_option('n'))
-        mode = KMEM_REAP_DRY;
-    if (mode == KMEM_REAP_ALL)
-        reclaim_inodes(cp);
+    /* as under memory pressure */
+    if (mode == KMEM_REAP_ALL && (!cp || cp == kmem_cache_find("inode")))
+        print_freed("unused inodes freed first", inode_reclaim(SIZE_MAX));
     pager_to_end();
     sum.rs_table = shell_table(reap_columns);
     if (cp)
@@ -203,8 +155,21 @@ static int cmd_reap(char **argv)
     if (sum.rs_rows == 0 && !shell_interrupted())
         kprintf("(no cache has a free slab)\n");
     if (mode == KMEM_REAP_ALL)
-        free_unmapped(cp);
-    print_outcome(&sum, mode, held, free);
+        print_freed("pages freed that mode S kept unmapped",
+                    kmem_unmapped_release(cp));
+    kprintf("slabs: %zu freed, %zu kept; pages: %zu freed; "
+            "objects: %zu destroyed\n",
+            sum.rs_all.reap_slabs, sum.rs_all.reap_kept, sum.rs_all.reap_pages,
+            sum.rs_all.reap_objects);
+    if (mode == KMEM_REAP_DRY) {
+        kprintf("(a reap would do this; nothing was changed)\n");
+        print_interval();
+    } else {
+        kprintf("slab memory %zu -> %zu KiB; free pages of the machine "
+                "%zu -> %zu\n",
+                held * PAGE_SIZE / 1024, segkmem_pages() * PAGE_SIZE / 1024,
+                free, buddy_free_pages());
+    }
     return 0;
 }
 

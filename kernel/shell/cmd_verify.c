@@ -27,8 +27,8 @@
 /* ---- caches ------------------------------------------------------------- */
 
 struct verify_row {
-    char row_name[KMEM_NAME_MAX + 1], row_shown[KMEM_NAME_MAX + 2];
-    size_t row_checked;
+    struct kmem_cache_stat row_stat;
+    char row_shown[KMEM_NAME_MAX + 2]; /* its name, with a mark */
     unsigned row_bad;
     const char *row_where, *row_broken; /* NULL: every invariant holds */
 };
@@ -36,9 +36,9 @@ struct verify_row {
 #define VERIFY(member, ...) COLUMN(struct verify_row, row_##member, __VA_ARGS__)
 
 static const struct column verify_columns[] = {
-    VERIFY(name, CHARS, 0, NULL, "cache"),
+    VERIFY(stat.stat_name, CHARS, 0, NULL, "cache"),
     VERIFY(shown, CHARS, -HEAP_NAME, "CACHE", NULL),
-    VERIFY(checked, NUMBER, 8, "CHECKED", "checked"),
+    VERIFY(stat.stat_total, NUMBER, 8, "CHECKED", "checked"),
     VERIFY(bad, NUMBER, 3, "BAD", "bad"),
     VERIFY(where, STRING, -16, "FIRST-BAD", "first_bad"),
     VERIFY(broken, STRING, -4, "KIND", "kind"),
@@ -47,20 +47,18 @@ static const struct column verify_columns[] = {
 
 /* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
 static unsigned verify_row(const struct table *t, struct kmem_cache *cp,
-                           bool good)
+                           const struct kmem_cache_stat *st, bool good)
 {
-    struct verify_row row = {.row_where = NULL};
-    struct kmem_cache_stat st;
+    struct verify_row row = {.row_stat = *st};
+    const char *where = NULL;
 
-    row.row_broken = kmem_cache_verify(cp, &row.row_where);
-    kmem_cache_stat(cp, &st);
-    row.row_bad = row.row_broken != NULL;
-    row.row_checked = st.stat_total;
-    if (!row.row_bad)
-        row.row_where = NULL;
-    strlcpy(row.row_name, st.stat_name, sizeof(row.row_name));
+    row.row_broken = kmem_cache_verify(cp, &where);
+    if (row.row_broken) {
+        row.row_bad = 1;
+        row.row_where = where;
+    }
     snprintf(row.row_shown, sizeof(row.row_shown), "%s%s",
-             row.row_bad ? "!" : "", st.stat_name);
+             row.row_bad ? "!" : "", st->stat_name);
     if (row.row_bad || good || t->table_json)
         table_row(t, &row);
     return row.row_bad;
@@ -206,7 +204,7 @@ static int cmd_verify(char **argv)
     pager_to_end();
     t = shell_table(verify_columns);
     heap_each (cp, only, &st)
-        bad += verify_row(&t, cp, only || st.stat_mem != 0);
+        bad += verify_row(&t, cp, &st, only || st.stat_mem != 0);
     if (shell_interrupted()) /* nothing is known of the rest */
         return (int)bad;
     if (!only)
