@@ -12,25 +12,6 @@
 #include "kernel/shell/pager.h"
 #include "mm/others/others.h"
 
-/* Allocations of no cache, and what they asked for. */
-struct untyped {
-    uint64_t un_inuse;
-    uint64_t un_bytes;
-};
-
-static struct untyped untyped_of(const struct other_stat *st)
-{
-    struct untyped un = {st->stat_allocs - st->stat_frees, st->stat_requested};
-    struct kmem_cache_stat row;
-    struct kmem_cache *cp;
-
-    heap_all (cp, &row) {
-        un.un_inuse -= row.stat_inuse;
-        un.un_bytes -= row.stat_mem;
-    }
-    return un;
-}
-
 #define CACHE(member, ...) COLUMN(struct kmem_cache_stat, member, __VA_ARGS__)
 
 static const struct column other_columns[] = {
@@ -58,11 +39,18 @@ static void print_rows(const struct table *t, const char *pattern)
 /* The parts of what the allocator holds. */
 static void print_parts(print_t *print, void *to, const struct other_stat *st)
 {
+    /* what is of no cache */
+    uint64_t inuse = st->stat_allocs - st->stat_frees;
+    uint64_t bytes = st->stat_requested;
+    struct kmem_cache_stat row;
+    struct kmem_cache *cp;
     char waste[HEAP_CELL];
-    struct untyped un = untyped_of(st);
 
-    print(to, "%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", un.un_inuse,
-          un.un_bytes);
+    heap_all (cp, &row) {
+        inuse -= row.stat_inuse;
+        bytes -= row.stat_mem;
+    }
+    print(to, "%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", inuse, bytes);
     print(to, "%-38s %9zu %9llu %9llu %4llu\n", "TOTAL requested",
           st->stat_requested, st->stat_allocs, st->stat_frees, st->stat_fails);
     print(to, "%-38s %9zu\n", "in blocks that are larger than requested",
@@ -131,8 +119,7 @@ static int cmd_kmastat(char **argv)
 }
 
 SHELL_COMMAND(kmastat, cmd_kmastat,
-              "[-k|-m] [-z] [-w] [-j] [-s mem|waste|rate|fail] [PATTERN]",
-              SHELL_REPORT);
+              "[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]", SHELL_REPORT);
 
 /* Returns pages that the allocator keeps; -a: frees unused inodes before, as
  * under memory pressure. */
@@ -194,18 +181,11 @@ static int cmd_of_slabs(char **argv UNUSED)
                        other_served.op_name);
 }
 
-static int cmd_of_debug(char **argv UNUSED)
-{
-    return shell_error("this kernel's allocator is %s, which has no debugging "
-                       "modes; `make run` boots the slab allocator",
-                       other_served.op_name);
-}
-
 SHELL_COMMAND(cache, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(kmem, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(slabs, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(whatis, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(debug, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(kmausers, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(leaks, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(log, cmd_of_debug, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(debug, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(kmausers, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(leaks, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(log, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
