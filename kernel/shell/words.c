@@ -86,26 +86,16 @@ bool words_size(const char *word, uint32_t *bytes)
     static const struct {
         const char *name;
         uint8_t shift;
-    } units[] = {{"k", 10}, {"K", 10}, {"KiB", 10},
+    } units[] = {{"", 0},   {"k", 10}, {"K", 10},  {"KiB", 10},
                  {"m", 20}, {"M", 20}, {"MiB", 20}};
-    size_t n = strlen(word);
-    unsigned shift = 0;
-    char digits[16];
+    size_t i = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
-        size_t digit_count = n - MIN(n, strlen(units[i].name));
-
-        if (strcmp(word + digit_count, units[i].name) == 0) {
-            shift = units[i].shift;
-            n = digit_count;
-            break;
-        }
-    }
-    if (n >= sizeof(digits))
+    if (!scan_u32(&word, bytes))
         return false;
-    strlcpy(digits, word, n + 1);
-    if (!parse_u32(digits, bytes) || *bytes > UINT32_MAX >> shift)
+    while (i < ARRAY_SIZE(units) && strcmp(word, units[i].name) != 0)
+        i++;
+    if (i == ARRAY_SIZE(units) || *bytes > UINT32_MAX >> units[i].shift)
         return false;
-    *bytes <<= shift;
+    *bytes <<= units[i].shift;
     return true;
 }
