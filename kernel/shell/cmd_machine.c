@@ -19,8 +19,6 @@
 #include "kernel/vm/frame.h"
 #include "kernel/vm/space.h"
 
-#define KIB_PER_PAGE (PAGE_SIZE / 1024)
-
 /* ---- bt ----------------------------------------------------------------- */
 
 static int cmd_bt(char **argv)
@@ -112,89 +110,84 @@ SHELL_COMMAND(x, cmd_x, "ADDR|SYMBOL [BYTES]", SHELL_REPORT);
 
 /* ---- meminfo ------------------------------------------------------------ */
 
+/* A region of the boot loader's map. */
+struct region_row {
+    struct mem_region row_region;
+    uint64_t row_kib;
+};
+
+#define REGION(member, ...) COLUMN(struct region_row, member, __VA_ARGS__)
+
+static const struct column region_columns[] = {
+    REGION(row_region.region_start, ADDRESS, 11, "START", "start"),
+    REGION(row_region.region_end, ADDRESS, 11, "END", "end"),
+    REGION(row_kib, NUMBER, 11, "KIB", NULL),
+    REGION(row_region.region_usable, FLAG, -3, "RAM", "usable"),
+    {0},
+};
+
 struct meminfo {
     struct buddy_stat info_buddy;
-    struct segkmem_stat info_segkmem;
+    struct segkmem_stat info_held;
     struct commit_stat info_commit;
 };
 
-static void print_region(const struct mem_region *r)
-{
-    uint64_t bytes = r->region_end - r->region_start;
-    bool large = bytes >= MIB(10);
-
-    kprintf("0x%010llx  0x%010llx %9llu %s  %s\n", r->region_start,
-            r->region_end, (large ? bytes >> 20 : bytes >> 10),
-            large ? "MiB" : "KiB", r->region_usable ? "RAM" : "reserved");
-}
-
-static void print_pages(const char *what, size_t pages)
-{
-    kprintf("%-34s %9zu %12zu\n", what, pages, pages * KIB_PER_PAGE);
-}
-
-static void print_meminfo(const struct meminfo *m)
+/* A row for each use of page frames, or one JSON object. A use without text is
+ * only in JSON, one without a key only in the table. */
+static void print_uses(const struct meminfo *m, bool json)
 {
     const struct page_totals *t = &page_totals;
+    const struct buddy_stat *buddy = &m->info_buddy;
+    const size_t *held = m->info_held.stat_use;
+    const struct {
+        const char *what, *key;
+        size_t pages;
+    } uses[] = {
+        {"page frames, holes and all", "frames", t->total_frames},
+        {NULL, "usable", t->total_usable},
+        {"  reserved", "reserved", t->total_reserved},
+        {"  the kernel and its tables", "kernel", t->total_kernel},
+        {"  managed by buddy", "buddy_pages", buddy->stat_total_pages},
+        {"    free", "buddy_free", buddy->stat_free_pages},
+        {"    allocated", NULL,
+         buddy->stat_total_pages - buddy->stat_free_pages},
+        {"      for slabs", "slab_pages", held[PAGE_SLAB]},
+        {"      for hash tables", "hash_pages", held[PAGE_HASH]},
+        {"      for oversize requests", "oversize_pages", held[PAGE_OVERSIZE]},
+        {"      for programs", "user_pages", frame_count()},
+        {"RAM above the direct map, unused", "unused_pages",
+         (size_t)(t->total_unused / PAGE_SIZE)},
+        {"committed: promised to programs", "committed",
+         commit_committed(&m->info_commit)},
+        {"  limit", "limit", commit_limit(&m->info_commit)},
+    };
 
-    kprintf("%-12s  %-12s %13s  %s\n", "START", "END", "SIZE", "KIND");
-    for (size_t i = 0; i < page_region_count; i++)
-        print_region(&page_regions[i]);
-    kprintf("\n%-34s %9s %12s\n", "PAGES OF 4 KIB", "PAGES", "KIB");
-    print_pages("page frames, holes and all", t->total_frames);
-    print_pages("  reserved", t->total_reserved);
-    print_pages("  the kernel and its tables", t->total_kernel);
-    print_pages("  managed by buddy", m->info_buddy.stat_total_pages);
-    print_pages("    free", m->info_buddy.stat_free_pages);
-    print_pages("    allocated",
-                m->info_buddy.stat_total_pages - m->info_buddy.stat_free_pages);
-    print_pages("      for slabs", m->info_segkmem.stat_use[PAGE_SLAB]);
-    print_pages("      for hash tables", m->info_segkmem.stat_use[PAGE_HASH]);
-    print_pages("      for oversize requests",
-                m->info_segkmem.stat_use[PAGE_OVERSIZE]);
-    print_pages("      for programs", frame_count());
-    print_pages("committed: promised to programs",
-                commit_committed(&m->info_commit));
-    print_pages("  limit", commit_limit(&m->info_commit));
-    if (t->total_unused)
-        kprintf("%llu MiB of RAM are above the direct map, unused\n",
-                (t->total_unused >> 20));
+    for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+        if (json && uses[i].key != NULL)
+            kprintf("%s\"%s\":%zu", i == 0 ? "{" : ",", uses[i].key,
+                    uses[i].pages);
+        else if (!json && uses[i].what != NULL)
+            kprintf("%-34s %9zu %12zu\n", uses[i].what, uses[i].pages,
+                    uses[i].pages * (PAGE_SIZE / KIB(1)));
 }
 
-static void json_meminfo(const struct meminfo *m)
+static int cmd_meminfo(char **argv UNUSED)
 {
-    const struct page_totals *t = &page_totals;
-
-    for (size_t i = 0; i < page_region_count; i++)
-        kprintf("{\"start\":%llu,\"end\":%llu,\"usable\":%s}\n",
-                page_regions[i].region_start, page_regions[i].region_end,
-                page_regions[i].region_usable ? "true" : "false");
-    kprintf("{\"frames\":%zu,\"usable\":%zu,\"reserved\":%zu,\"kernel\":%zu,"
-            "\"unused_bytes\":%llu,\"buddy_pages\":%zu,\"buddy_free\":%zu,",
-            t->total_frames, t->total_usable, t->total_reserved,
-            t->total_kernel, t->total_unused, m->info_buddy.stat_total_pages,
-            m->info_buddy.stat_free_pages);
-    kprintf("\"slab_pages\":%zu,\"hash_pages\":%zu,\"oversize_pages\":%zu,",
-            m->info_segkmem.stat_use[PAGE_SLAB],
-            m->info_segkmem.stat_use[PAGE_HASH],
-            m->info_segkmem.stat_use[PAGE_OVERSIZE]);
-    kprintf("\"user_pages\":%zu,\"committed\":%zu,\"limit\":%zu}\n",
-            frame_count(), commit_committed(&m->info_commit),
-            commit_limit(&m->info_commit));
-}
-
-static int cmd_meminfo(char **argv)
-{
+    struct table t = shell_table(region_columns);
+    const struct mem_region *r = page_regions;
     struct meminfo m;
 
-    (void)argv;
+    for (; r < page_regions + page_region_count; r++)
+        table_row(&t, &(struct region_row){
+                          *r, (r->region_end - r->region_start) / KIB(1)});
     buddy_stat(&m.info_buddy);
-    segkmem_stat(&m.info_segkmem);
+    segkmem_stat(&m.info_held);
     commit_stat(&m.info_commit);
-    if (shell_option('j'))
-        json_meminfo(&m);
-    else
-        print_meminfo(&m);
+    if (!t.table_json)
+        kprintf("\n%-34s %9s %12s\n", "PAGES OF 4 KIB", "PAGES", "KIB");
+    print_uses(&m, t.table_json);
+    if (t.table_json)
+        kprintf("}\n");
     return 0;
 }
 
