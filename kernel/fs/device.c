@@ -78,26 +78,36 @@ static ssize_t write_debug(struct file *f UNUSED, const void *buf, size_t n)
     return (ssize_t)done;
 }
 
-/* ---- opening ------------------------------------------------------------ */
+/* ---- the devices -------------------------------------------------------- */
+
+static const struct file_ops null_ops = {read_nothing, write_nothing, file_free,
+                                         NULL};
+static const struct file_ops zero_ops = {read_zeroes, write_nothing, file_free,
+                                         NULL};
+static const struct file_ops debug_ops = {read_nothing, write_debug, file_free,
+                                          NULL};
+
+static const struct {
+    const char *name;
+    const struct file_ops *ops;
+} devices[] = {
+    [DEVICE_CONSOLE] = {"console", &tty_ops},
+    [DEVICE_NULL] = {"null", &null_ops},
+    [DEVICE_ZERO] = {"zero", &zero_ops},
+    [DEVICE_DEBUG] = {"debug", &debug_ops},
+};
+
+const char *device_name(uint32_t device)
+{
+    return device < ARRAY_SIZE(devices) ? devices[device].name : NULL;
+}
 
 int device_open(struct file *f)
 {
-    static const struct file_ops null_ops = {read_nothing, write_nothing,
-                                             file_free, NULL};
-    static const struct file_ops zero_ops = {read_zeroes, write_nothing,
-                                             file_free, NULL};
-    static const struct file_ops debug_ops = {read_nothing, write_debug,
-                                              file_free, NULL};
-    static const struct file_ops *const ops[] = {
-        [DEVICE_CONSOLE] = &tty_ops,
-        [DEVICE_NULL] = &null_ops,
-        [DEVICE_ZERO] = &zero_ops,
-        [DEVICE_DEBUG] = &debug_ops,
-    };
     uint32_t device = f->file_inode->inode_device;
 
-    if (device >= ARRAY_SIZE(ops) || ops[device] == NULL)
+    if (device_name(device) == NULL)
         return -ENODEV;
-    f->file_ops = ops[device];
+    f->file_ops = devices[device].ops;
     return 0;
 }

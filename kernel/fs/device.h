@@ -13,5 +13,8 @@ enum device {
                            host; reads as empty */
 };
 
+/* "console", …; NULL: there is no such device. */
+const char *device_name(uint32_t device);
+
 /* Prepares a file opened from a device node. 0 or -ENODEV. */
 int device_open(struct file *f);

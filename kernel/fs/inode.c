@@ -421,6 +421,18 @@ static bool comes_before(const struct inode_stat *a, const struct inode_stat *b)
                                           : a->stat_number < b->stat_number;
 }
 
+const char *inode_type_name(const struct inode *inode)
+{
+    static const char *const types[] = {
+        [FILE_REGULAR] = "file",
+        [FILE_DIRECTORY] = "dir",
+        [FILE_DEVICE] = "device",
+    };
+    uint8_t type = inode->inode_type;
+
+    return type < ARRAY_SIZE(types) && types[type] ? types[type] : "new";
+}
+
 static struct inode_stat inode_stat_of(const struct inode *inode)
 {
     struct inode_stat st = {
@@ -429,7 +441,7 @@ static struct inode_stat inode_stat_of(const struct inode *inode)
         .stat_refs = inode->inode_refs,
         .stat_size = inode->inode_size,
         .stat_nlink = inode->inode_nlink,
-        .stat_type = inode->inode_type,
+        .stat_type = inode_type_name(inode),
     };
 
     strlcpy(st.stat_fs, inode->inode_fs->fs_name, sizeof(st.stat_fs));

@@ -138,8 +138,11 @@ struct inode_stat {
     char stat_fs[FS_NAME_MAX + 1];
     uint32_t stat_fs_id;
     uint32_t stat_number, stat_refs, stat_size, stat_nlink;
-    uint8_t stat_type;
+    const char *stat_type; /* inode_type_name */
 };
+
+/* "file", "dir" or "device"; "new" until its file system has read it. */
+const char *inode_type_name(const struct inode *inode);
 
 /* Snapshots of the next inodes after `after` (NULL: the first) in order of file
  * system and number, at most n. */

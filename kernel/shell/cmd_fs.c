@@ -14,40 +14,17 @@
 
 /* ---- inodes ------------------------------------------------------------- */
 
-/* A row of `inodes`. */
-struct inode_row {
-    struct inode_stat row_stat;
-    const char *row_type;
-    const char *row_remark;
-};
-
-#define INODE(member, ...) COLUMN(struct inode_row, member, __VA_ARGS__)
+#define INODE(member, ...) COLUMN(struct inode_stat, member, __VA_ARGS__)
 
 static const struct column inode_columns[] = {
-    INODE(row_stat.stat_fs, CHARS, -8, "FS", "fs"),
-    INODE(row_stat.stat_number, NUMBER, 8, "NUMBER", "number"),
-    INODE(row_type, STRING, -6, "TYPE", "type"),
-    INODE(row_stat.stat_nlink, NUMBER, 5, "LINKS", "links"),
-    INODE(row_stat.stat_size, NUMBER, 10, "SIZE", "size"),
-    INODE(row_stat.stat_refs, NUMBER, 5, "REFS", "refs"),
-    INODE(row_remark, STRING, -7, "", NULL),
+    INODE(stat_fs, CHARS, -8, "FS", "fs"),
+    INODE(stat_number, NUMBER, 8, "NUMBER", "number"),
+    INODE(stat_type, STRING, -6, "TYPE", "type"),
+    INODE(stat_nlink, NUMBER, 5, "LINKS", "links"),
+    INODE(stat_size, NUMBER, 10, "SIZE", "size"),
+    INODE(stat_refs, NUMBER, 5, "REFS", "refs"),
     {0},
 };
-
-static void print_inode(const struct table *t, const struct inode_stat *st)
-{
-    static const char *const types[] = {
-        [FILE_REGULAR] = "file",
-        [FILE_DIRECTORY] = "dir",
-        [FILE_DEVICE] = "device",
-    };
-    bool known = st->stat_type < ARRAY_SIZE(types) && types[st->stat_type];
-
-    table_row(t, &(struct inode_row){
-                     .row_stat = *st,
-                     .row_type = known ? types[st->stat_type] : "new",
-                     .row_remark = st->stat_refs == 0 ? " unused" : ""});
-}
 
 static void print_inodes(const struct table *t, bool all)
 {
@@ -59,7 +36,7 @@ static void print_inodes(const struct table *t, bool all)
     while (!shell_interrupted() && (n = inode_stats(after, st, BATCH)) > 0) {
         for (size_t i = 0; i < n; i++)
             if (all || st[i].stat_refs > 0)
-                print_inode(t, &st[i]);
+                table_row(t, &st[i]);
         last = st[n - 1];
         after = &last;
     }

@@ -1,8 +1,8 @@
 /*
  * Tasks: listing them, killing them, and their open files.
  *
- * The commands print snapshots of a few rows at a time, so that the scheduler
- * is locked for a short time only. A handle table has no lock of its own, but
+ * The commands print a row or a few at a time, so that the scheduler is locked
+ * for a short time only. A handle table has no lock of its own, but
  * with sched_lock held no task but the caller runs, so the tables of other
  * tasks do not change.
  */
@@ -22,7 +22,6 @@
 #include "kernel/x86/backtrace.h"
 #include "kernel/x86/switch.h"
 
-#define BATCH      8 /* rows per snapshot */
 #define FRAMES_MAX 24
 #define MS_TO_DIE  10
 
@@ -231,21 +230,19 @@ SHELL_COMMAND(sessions, cmd_sessions,
 
 /* ---- files -------------------------------------------------------------- */
 
-/* A row of `files`. */
-struct row {
-    int row_handle; /* -1: the current directory */
+#define NO_HANDLE (-2) /* before the first row */
+#define CWD       (-1) /* the row of the current directory */
+
+struct file_row {
+    int row_handle;
     char row_shown[12];
-    char row_flags[12];
     const char *row_type;
-    const char *row_fs;  /* of its inode, or NULL */
-    uint32_t row_number; /* of inode, device or port */
+    char row_flags[12];
     uint32_t row_offset;
-    uint32_t row_size;
-    const void *row_pipe;
     char row_what[64];
 };
 
-#define HANDLE(member, ...) COLUMN(struct row, member, __VA_ARGS__)
+#define HANDLE(member, ...) COLUMN(struct file_row, member, __VA_ARGS__)
 
 static const struct column file_columns[] = {
     HANDLE(row_shown, CHARS, 6, "HANDLE", NULL),
@@ -257,162 +254,99 @@ static const struct column file_columns[] = {
     {0},
 };
 
-static void inode_row(const struct inode *inode, struct row *row)
+static void inode_in_row(const struct inode *inode, struct file_row *row)
 {
-    static const char *const types[] = {
-        [FILE_REGULAR] = "file",
-        [FILE_DIRECTORY] = "dir",
-        [FILE_DEVICE] = "device",
-    };
+    const char *device = inode->inode_type == FILE_DEVICE
+                             ? device_name(inode->inode_device)
+                             : NULL;
 
-    row->row_type = types[inode->inode_type];
-    row->row_fs = inode->inode_fs->fs_name;
-    row->row_number = inode->inode_type == FILE_DEVICE ? inode->inode_device
-                                                       : inode->inode_number;
-    row->row_size = inode->inode_size;
+    row->row_type = inode_type_name(inode);
+    if (device != NULL)
+        strlcpy(row->row_what, device, sizeof(row->row_what));
+    else
+        snprintf(row->row_what, sizeof(row->row_what), "%s %s %u, %u byte%s",
+                 inode->inode_fs->fs_name, row->row_type, inode->inode_number,
+                 inode->inode_size, plural(inode->inode_size));
 }
 
-static void add_flag(struct row *row, const char *flag)
-{
-    size_t used = strlen(row->row_flags);
-
-    strlcpy(row->row_flags + used, flag, sizeof(row->row_flags) - used);
-}
-
-static void file_row(const struct file *f, struct row *row)
+static void file_in_row(const struct file *f, const char *close,
+                        struct file_row *row)
 {
     static const char *const access[] = {
         [O_RDONLY] = "r", [O_WRONLY] = "w", [O_RDWR] = "rw"};
 
-    add_flag(row, access[f->file_flags & O_ACCMODE]);
-    if (f->file_flags & O_APPEND)
-        add_flag(row, "a");
+    snprintf(row->row_flags, sizeof(row->row_flags), "%s%s%s",
+             access[f->file_flags & O_ACCMODE],
+             f->file_flags & O_APPEND ? "a" : "", close);
     row->row_offset = f->file_offset;
     if (f->file_inode != NULL) {
-        inode_row(f->file_inode, row);
+        inode_in_row(f->file_inode, row);
         return;
     }
     row->row_type = "pipe";
-    row->row_pipe = f->file_data;
+    snprintf(row->row_what, sizeof(row->row_what), "pipe %p", f->file_data);
 }
 
-static void handle_row(int h, const struct handle *slot, struct row *row)
+static void handle_in_row(const struct handle *h, struct file_row *row)
 {
-    const struct object *o = slot->handle_object;
+    const char *close = h->handle_flags & HANDLE_CLOEXEC ? "c" : "";
+    const struct object *o = h->handle_object;
 
-    *row = (struct row){.row_handle = h, .row_type = o->object_type->type_name};
-    if (o->object_type == &file_type)
-        file_row((const struct file *)o, row);
-    if (o->object_type == &port_type) {
-        row->row_number = ((const struct port *)o)->port_number;
-        add_flag(row,
-                 slot->handle_flags & HANDLE_RECEIVE ? "receive " : "call ");
+    if (o->object_type == &file_type) {
+        file_in_row((const struct file *)o, close, row);
+        return;
     }
-    if (slot->handle_flags & HANDLE_CLOEXEC)
-        add_flag(row, "c");
+    row->row_type = o->object_type->type_name;
+    snprintf(row->row_flags, sizeof(row->row_flags), "%s %s",
+             h->handle_flags & HANDLE_RECEIVE ? "receive" : "call", close);
+    snprintf(row->row_what, sizeof(row->row_what), "port %u",
+             ((const struct port *)o)->port_number);
 }
 
-/* Rows of the handles from number `from` on, `n` at most. -1: has none. */
-static int fetch_rows(pid_t pid, uint32_t from, struct row *rows, int n)
+/* Fills in the row after `row` of a task. False: there is none. */
+static bool next_file(pid_t pid, struct file_row *row)
 {
     const struct handle_table *table;
     const struct task *t;
-    int used = -1;
+    int h = row->row_handle + 1;
+    int handles;
 
+    *row = (struct file_row){.row_shown = "cwd", .row_flags = "-"};
     spin_lock(&sched_lock);
     t = task_find_at_rest(pid);
     table = t == NULL ? NULL : t->task_handles;
-    if (table != NULL)
-        used = 0;
-    for (uint32_t h = from; used >= 0 && h < table->table_size && used < n; h++)
-        if (table->table_slot[h].handle_object != NULL)
-            handle_row((int)h, &table->table_slot[h], &rows[used++]);
+    handles = table == NULL ? 0 : (int)table->table_size;
+    if (h == CWD && t != NULL && t->task_cwd != NULL) {
+        inode_in_row(t->task_cwd, row);
+    } else {
+        for (h = MAX(h, 0); h < handles; h++)
+            if (table->table_slot[h].handle_object != NULL)
+                break;
+        if (h < handles)
+            handle_in_row(&table->table_slot[h], row);
+    }
     spin_unlock(&sched_lock);
-    return used;
-}
-
-static bool fetch_cwd(pid_t pid, struct row *row)
-{
-    const struct task *t;
-
-    *row = (struct row){.row_handle = -1};
-    spin_lock(&sched_lock);
-    t = task_find_at_rest(pid);
-    if (t != NULL && t->task_cwd != NULL)
-        inode_row(t->task_cwd, row);
-    spin_unlock(&sched_lock);
+    row->row_handle = h;
+    if (h != CWD)
+        snprintf(row->row_shown, sizeof(row->row_shown), "%d", h);
     return row->row_type != NULL;
-}
-
-static void say_pipe(struct row *row)
-{
-    const char *before = (const char *)row->row_pipe - 1;
-    size_t size = sizeof(row->row_what);
-    struct pipe_stat st;
-
-    if (pipe_stats(before, &st, 1) == 1 && st.stat_pipe == row->row_pipe)
-        snprintf(row->row_what, size, "pipe %p, %u byte%s in it", row->row_pipe,
-                 st.stat_bytes, plural(st.stat_bytes));
-    else
-        snprintf(row->row_what, size, "pipe %p", row->row_pipe);
-}
-
-static void say_what(struct row *row)
-{
-    static const char *const devices[] = {
-        [DEVICE_CONSOLE] = "console",
-        [DEVICE_NULL] = "null",
-        [DEVICE_ZERO] = "zero",
-        [DEVICE_DEBUG] = "debug",
-    };
-    size_t size = sizeof(row->row_what);
-
-    if (row->row_pipe != NULL)
-        say_pipe(row);
-    else if (row->row_fs == NULL)
-        snprintf(row->row_what, size, "%s %u", row->row_type, row->row_number);
-    else if (strcmp(row->row_type, "device") == 0 &&
-             row->row_number < ARRAY_SIZE(devices))
-        strlcpy(row->row_what, devices[row->row_number], size);
-    else
-        snprintf(row->row_what, size, "%s %s %u, %u byte%s", row->row_fs,
-                 row->row_type, row->row_number, row->row_size,
-                 plural(row->row_size));
-}
-
-static void print_file(const struct table *t, struct row *row)
-{
-    if (row->row_handle < 0)
-        strlcpy(row->row_shown, "cwd", sizeof(row->row_shown));
-    else
-        snprintf(row->row_shown, sizeof(row->row_shown), "%d", row->row_handle);
-    if (row->row_flags[0] == '\0')
-        strlcpy(row->row_flags, "-", sizeof(row->row_flags));
-    say_what(row);
-    table_row(t, row);
 }
 
 static int cmd_files(char **argv)
 {
-    struct row rows[BATCH];
+    struct file_row row = {.row_handle = NO_HANDLE};
     struct task_stat st;
-    uint32_t from = 0;
     struct table t;
-    int n;
 
     if (!taskcmd_stat(argv[1], &st))
         return 1;
-    if (fetch_rows(st.stat_pid, 0, rows, BATCH) < 0)
+    if (!next_file(st.stat_pid, &row))
         return shell_error("task %d has no handles; programs have",
                            (int)st.stat_pid);
     t = shell_table(file_columns);
-    if (fetch_cwd(st.stat_pid, rows))
-        print_file(&t, rows);
-    while ((n = fetch_rows(st.stat_pid, from, rows, BATCH)) > 0) {
-        for (int i = 0; i < n && !shell_interrupted(); i++)
-            print_file(&t, &rows[i]);
-        from = (uint32_t)rows[n - 1].row_handle + 1;
-    }
+    do
+        table_row(&t, &row);
+    while (next_file(st.stat_pid, &row) && !shell_interrupted());
     return 0;
 }
 
