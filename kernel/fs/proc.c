@@ -170,7 +170,7 @@ struct task_row {
 
 #define TASK(member, ...) COLUMN(struct task_row, member, __VA_ARGS__)
 
-const struct column proc_task_columns[] = {
+static const struct column task_columns[] = {
     TASK(row_stat.stat_pid, INTEGER, 5, "PID", "pid"),
     TASK(row_stat.stat_parent, INTEGER, 5, "PPID", "ppid"),
     TASK(row_stat.stat_group, INTEGER, 5, "GRP", "group"),
@@ -200,7 +200,7 @@ static void tasks_row(const struct table *t, const struct task_stat *st)
     table_row(t, &row);
 }
 
-void proc_tasks(const struct table *t)
+static void tasks_rows(const struct table *t)
 {
     struct task_stat st[TASKS_BATCH];
     pid_t last = -1;
@@ -213,6 +213,8 @@ void proc_tasks(const struct table *t)
     }
 }
 
+const struct proc_table proc_tasks = {task_columns, tasks_rows};
+
 /* Of a session, or of the most that each may have. */
 struct session_row {
     char row_name[12];
@@ -224,7 +226,7 @@ struct session_row {
     COLUMN(struct session_row, row_used[SESSION_##resource], NUMBER, width,    \
            head, key)
 
-const struct column proc_session_columns[] = {
+static const struct column session_columns[] = {
     COLUMN(struct session_row, row_name, CHARS, 5, "SES", NULL),
     COLUMN(struct session_row, row_number, NUMBER, 0, NULL, "session"),
     SESSION_COLUMN(TASKS, 8, "TASKS", "tasks"),
@@ -247,7 +249,7 @@ static void sessions_row(const struct table *t, uint32_t number,
     table_row(t, &row);
 }
 
-void proc_sessions(const struct table *t)
+static void sessions_rows(const struct table *t)
 {
     struct session_stat st = {.stat_number = 0};
 
@@ -256,21 +258,84 @@ void proc_sessions(const struct table *t)
         sessions_row(t, st.stat_number, st.stat_used);
 }
 
-static void write_tasks(struct text **t)
-{
-    struct table table = {proc_task_columns, proc_print, t, false};
+const struct proc_table proc_sessions = {session_columns, sessions_rows};
 
-    table_begin(&table);
-    proc_tasks(&table);
+/* Of a server: one of its ranges of ports and of memory and one of its
+ * interrupt lines; as many rows as it needs. */
+struct server_row {
+    struct grant_stat row_stat;
+    const char *row_state, *row_ports, *row_memory, *row_program;
+    uint32_t row_irq; /* all ones: none */
+    char row_dma[16];
+    size_t row_dma_used;
+};
+
+#define SERVER(member, ...) COLUMN(struct server_row, member, __VA_ARGS__)
+
+static const struct column server_columns[] = {
+    SERVER(row_stat.stat_server.server_name, CHARS, -10, "NAME", "server"),
+    SERVER(row_stat.stat_pid, NONZERO, 5, "PID", "pid"),
+    SERVER(row_state, STRING, -7, "STATE", "state"),
+    SERVER(row_ports, STRING, 9, "PORTS", "ports"),
+    SERVER(row_irq, OPTIONAL, 3, "IRQ", "irq"),
+    SERVER(row_memory, STRING, 17, "MEMORY", "memory"),
+    SERVER(row_dma, CHARS, 6, "DMA", NULL),
+    SERVER(row_stat.stat_server.server_dma, NUMBER, 0, NULL, "dma"),
+    SERVER(row_dma_used, NUMBER, 0, NULL, "dma_used"),
+    SERVER(row_program, STRING, -1, "PROGRAM", "program"),
+    {0},
+};
+
+#define RANGE_TEXT 24
+
+/* Range number `i` of `n`, or NULL. */
+static const char *range_text(const struct manifest_range *ranges, unsigned n,
+                              unsigned i, char text[RANGE_TEXT])
+{
+    int used;
+
+    if (i >= n)
+        return NULL;
+    ranges += i;
+    used = snprintf(text, RANGE_TEXT, "%x", (unsigned)ranges->range_first);
+    if (ranges->range_last != ranges->range_first)
+        snprintf(text + used, RANGE_TEXT - (size_t)used, "-%x",
+                 (unsigned)ranges->range_last);
+    return text;
 }
 
-static void write_sessions(struct text **t)
+static void servers_row(const struct table *t, struct server_row *row)
 {
-    struct table table = {proc_session_columns, proc_print, t, false};
+    struct manifest_server *s = &row->row_stat.stat_server;
+    char ports[RANGE_TEXT], memory[RANGE_TEXT];
+    uint32_t irqs = s->server_irqs;
 
-    table_begin(&table);
-    proc_sessions(&table);
+    s->server_command[manifest_path_length(s)] = '\0';
+    row->row_program = row->row_stat.stat_program ? s->server_command : NULL;
+    row->row_state = grant_state(&row->row_stat);
+    row->row_dma_used = space_dma_pages(row->row_stat.stat_pid);
+    snprintf(row->row_dma, sizeof(row->row_dma), "%zu/%u", row->row_dma_used,
+             s->server_dma);
+    for (unsigned i = 0;
+         i == 0 || i < s->server_ports || i < s->server_memories || irqs != 0;
+         i++, irqs &= irqs - 1) {
+        row->row_ports = range_text(s->server_port, s->server_ports, i, ports);
+        row->row_memory =
+            range_text(s->server_memory, s->server_memories, i, memory);
+        row->row_irq = irqs == 0 ? UINT32_MAX : (uint32_t)__builtin_ctz(irqs);
+        table_row(t, row);
+    }
 }
+
+static void servers_rows(const struct table *t)
+{
+    struct server_row row;
+
+    for (size_t n = 0; grant_stat(n, &row.row_stat); n++)
+        servers_row(t, &row);
+}
+
+const struct proc_table proc_servers = {server_columns, servers_rows};
 
 static void write_uptime(struct text **t)
 {
@@ -278,50 +343,6 @@ static void write_uptime(struct text **t)
 
     proc_print(t, "%llu.%02u\n", (unsigned long long)(ms / 1000),
                (unsigned)(ms % 1000) / 10);
-}
-
-/* "1f0-1f7,3f6", or "-". */
-static void print_ranges(struct text **t, const struct manifest_range *ranges,
-                         unsigned n)
-{
-    for (unsigned i = 0; i < n; i++) {
-        proc_print(t, "%s%x", i == 0 ? " " : ",",
-                   (unsigned)ranges[i].range_first);
-        if (ranges[i].range_last != ranges[i].range_first)
-            proc_print(t, "-%x", (unsigned)ranges[i].range_last);
-    }
-    if (n == 0)
-        proc_print(t, " -");
-}
-
-static void servers_row(struct text **t, const struct grant_stat *st)
-{
-    const struct manifest_server *s = &st->stat_server;
-    const char *before = " ";
-
-    proc_print(t, "%-15s %5d %-7s", s->server_name, (int)st->stat_pid,
-               grant_state(st));
-    print_ranges(t, s->server_port, s->server_ports);
-    for (unsigned i = 0; i < MANIFEST_LINES; i++)
-        if (s->server_irqs >> i & 1) {
-            proc_print(t, "%s%u", before, i);
-            before = ",";
-        }
-    if (s->server_irqs == 0)
-        proc_print(t, " -");
-    print_ranges(t, s->server_memory, s->server_memories);
-    proc_print(t, " %zu/%u %.*s\n", space_dma_pages(st->stat_pid),
-               s->server_dma, manifest_path_length(s), s->server_command);
-}
-
-static void write_servers(struct text **t)
-{
-    struct grant_stat st;
-
-    proc_print(t, "%-15s %5s %-7s %s\n", "name", "pid", "state",
-               "ports irqs memory dma program");
-    for (size_t n = 0; grant_stat(n, &st); n++)
-        servers_row(t, &st);
 }
 
 static void mounts_row(struct text **t, struct fs *fs, const char *path,
@@ -391,13 +412,28 @@ static void write_statfs(struct text **t)
 static const struct proc_file {
     const char *proc_name;
     void (*proc_write)(struct text **t);
+    const struct proc_table *proc_table; /* instead */
 } files[] = {
-    {"kmastat", write_kmastat}, {"buddyinfo", write_buddyinfo},
-    {"meminfo", write_meminfo}, {"tasks", write_tasks},
-    {"mounts", write_mounts},   {"statfs", write_statfs},
-    {"uptime", write_uptime},   {"servers", write_servers},
-    {"caches", write_caches},   {"sessions", write_sessions},
+    {"kmastat", write_kmastat, NULL}, {"buddyinfo", write_buddyinfo, NULL},
+    {"meminfo", write_meminfo, NULL}, {"tasks", NULL, &proc_tasks},
+    {"mounts", write_mounts, NULL},   {"statfs", write_statfs, NULL},
+    {"uptime", write_uptime, NULL},   {"servers", NULL, &proc_servers},
+    {"caches", write_caches, NULL},   {"sessions", NULL, &proc_sessions},
 };
+
+static void write_file(const struct proc_file *file, struct text **t)
+{
+    const struct proc_table *shown = file->proc_table;
+
+    if (shown != NULL) {
+        struct table table = {shown->proc_columns, proc_print, t, false};
+
+        table_begin(&table);
+        shown->proc_rows(&table);
+    } else {
+        file->proc_write(t);
+    }
+}
 
 /* ---- open files --------------------------------------------------------- */
 
@@ -447,7 +483,7 @@ static int open_text(struct inode *inode, struct file *f)
         return -ENOMEM;
     t->text_size = TEXT_FIRST;
     t->text_len = 0;
-    files[inode->inode_number - ROOT - 1].proc_write(&t);
+    write_file(&files[inode->inode_number - ROOT - 1], &t);
     if (t == NULL)
         return -ENOMEM;
     f->file_ops = &ops;

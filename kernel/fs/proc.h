@@ -9,11 +9,13 @@
 
 extern struct fs proc_fs;
 
-/* The tables of the kernel shell's commands `ps` and `sessions`, for the rows
- * that these functions print. */
-extern const struct column proc_task_columns[], proc_session_columns[];
-void proc_tasks(const struct table *t);
-void proc_sessions(const struct table *t);
+/* A file with a table that the kernel shell prints as well. */
+struct proc_table {
+    const struct column *proc_columns;
+    void (*proc_rows)(const struct table *t);
+};
+
+extern const struct proc_table proc_tasks, proc_sessions, proc_servers;
 
 /* Prints what the kernel shell's command `kmastat` does, or, `all`, a row of
  * exact numbers for every cache. The shell supplies it at boot. */

@@ -113,9 +113,9 @@ bool taskcmd_print_stack(pid_t pid)
 
 static int cmd_ps(char **argv UNUSED)
 {
-    struct table t = shell_table(proc_task_columns);
+    struct table t = shell_table(proc_tasks.proc_columns);
 
-    proc_tasks(&t);
+    proc_tasks.proc_rows(&t);
     return 0;
 }
 
@@ -205,9 +205,9 @@ static int cmd_sessions(char **argv)
     int error;
 
     if (argv[1] == NULL) {
-        struct table t = shell_table(proc_session_columns);
+        struct table t = shell_table(proc_sessions.proc_columns);
 
-        proc_sessions(&t);
+        proc_sessions.proc_rows(&t);
         return 0;
     }
     if (!shell_may_change() || !taskcmd_alive())

@@ -21,9 +21,9 @@ def session(kernel, script, start="", **options):
 
 
 def servers(text):
-    """The rows of /proc/servers: {name: pid of its program}."""
-    rows = re.findall(r"^(\w+) +(\d+) (running|taken|free|-) ", text, re.M)
-    return {name: int(pid) for name, pid, _ in rows}
+    """The rows of /proc/servers: {name: pid of its program, or 0}."""
+    rows = re.findall(r"^(\w+) +(\d+|-) (running|taken|free|-) ", text, re.M)
+    return {name: 0 if pid == "-" else int(pid) for name, pid, _ in rows}
 
 
 def deaths(result, name):

@@ -53,7 +53,8 @@ static void reserve(const char *name)
 }
 
 /* Reads the first word of each line of /proc/servers, which shows the manifest
- * as the kernel read it at boot. It never changes. */
+ * as the kernel read it at boot. It never changes. The lines of one server
+ * follow each other. */
 static void read_reserved(void)
 {
     FILE *f = fopen("/proc/servers", "r");
@@ -64,7 +65,8 @@ static void read_reserved(void)
     fgets(row, sizeof(row), f); /* the heading */
     while (fgets(row, sizeof(row), f) != NULL) {
         row[strcspn(row, " \n")] = '\0';
-        reserve(row);
+        if (reserved == NULL || strcmp(row, reserved->reserved_name) != 0)
+            reserve(row);
     }
     if (ferror(f))
         errx(1, "cannot read /proc/servers");
