@@ -254,7 +254,7 @@ static bool add_edge(struct task *t, void *arg)
         .edge_task = t->task_pid,
         .edge_server = server == NULL ? 0 : server->task_pid,
         .edge_port = t->task_ipc.ipc_port->port_number,
-        .edge_state = t->task_ipc.ipc_state,
+        .edge_queued = t->task_ipc.ipc_state == IPC_QUEUED,
     };
     memcpy(out->edge_name, t->task_name, sizeof(out->edge_name));
     if (server != NULL)

@@ -166,7 +166,7 @@ struct ipc_edge {
     pid_t edge_task;
     pid_t edge_server; /* 0: not known */
     uint32_t edge_port;
-    uint8_t edge_state; /* enum ipc_state */
+    bool edge_queued; /* no task has received the call yet */
     char edge_name[TASK_NAME_MAX + 1];
     char edge_server_name[TASK_NAME_MAX + 1];
 };

@@ -1,9 +1,8 @@
 /*
- * Messages: the ports, and the chains of tasks that wait for replies.
+ * Messages: the ports, and the tasks that wait for replies.
  */
 #include "drivers/console.h"
 #include "kernel/ipc/port.h"
-#include "kernel/lib/string.h"
 #include "kernel/shell/cmd_task.h"
 
 /* ---- ports -------------------------------------------------------------- */
@@ -51,108 +50,67 @@ SHELL_COMMAND(ports, cmd_ports, "[-j]", SHELL_REPORT);
 
 /* ---- ipc ---------------------------------------------------------------- */
 
+#define EDGE(member, ...) COLUMN(struct ipc_edge, member, __VA_ARGS__)
+
+static const struct column edge_columns[] = {
+    EDGE(edge_task, INTEGER, 5, "PID", "pid"),
+    EDGE(edge_name, CHARS, -15, "CALLER", "name"),
+    EDGE(edge_port, NUMBER, 6, "PORT", "port"),
+    EDGE(edge_queued, FLAG, -6, "QUEUED", "queued"),
+    EDGE(edge_server, NONZERO, 5, "PID", "server"),
+    EDGE(edge_server_name, CHARS, -15, "SERVER", "server_name"),
+    {0},
+};
+
 #define EDGES_MAX 64
 
 /* An edge leads from a caller to the server; each task has one at most. */
-static struct graph {
-    struct ipc_edge graph_edge[EDGES_MAX];
-    bool graph_shown[EDGES_MAX]; /* its task's stack, and its server's */
-    size_t graph_edges;
-} graph;
-
-/* The edge that begins at a task, or NULL. */
-static const struct ipc_edge *edge_of(pid_t pid)
-{
-    for (size_t i = 0; i < graph.graph_edges; i++)
-        if (graph.graph_edge[i].edge_task == pid)
-            return &graph.graph_edge[i];
-    return NULL;
-}
-
-static bool is_waited_for(pid_t pid)
-{
-    for (size_t i = 0; i < graph.graph_edges; i++)
-        if (graph.graph_edge[i].edge_server == pid)
-            return true;
-    return false;
-}
-
-static bool is_shown(pid_t pid)
-{
-    for (size_t i = 0; i < graph.graph_edges; i++)
-        if (graph.graph_shown[i] && (graph.graph_edge[i].edge_task == pid ||
-                                     graph.graph_edge[i].edge_server == pid))
-            return true;
-    return false;
-}
-
-/* The whole chain on one line. A cycle ends where it is closed. */
-static void print_chain(const struct ipc_edge *e)
-{
-    size_t length = 0;
-
-    kprintf("%s(%d)", e->edge_name, (int)e->edge_task);
-    for (; e != NULL && length++ <= graph.graph_edges;
-         e = edge_of(e->edge_server)) {
-        kprintf(" -> port %u%s -> ", e->edge_port,
-                e->edge_state == IPC_QUEUED ? " (queued)" : "");
-        if (e->edge_server == 0)
-            kprintf("no task");
-        else
-            kprintf("%s(%d)", e->edge_server_name, (int)e->edge_server);
-    }
-    kprintf("\n");
-}
+static struct ipc_edge edges[EDGES_MAX];
 
 static void print_task_stack(const char *name, pid_t pid)
 {
-    if (pid == 0 || is_shown(pid))
-        return;
     kprintf("  the stack of %s(%d):\n", name, (int)pid);
     if (!taskcmd_print_stack(pid))
         kprintf("  (gone)\n");
 }
 
-/* Prints the stacks of all tasks of the chain, each once. */
-static void print_stacks(const struct ipc_edge *e)
+/* Whether a server is a caller as well, or one of an edge before `n`. */
+static bool stack_elsewhere(pid_t server, size_t used, size_t n)
 {
-    for (; e != NULL; e = edge_of(e->edge_server)) {
-        bool *shown = &graph.graph_shown[e - graph.graph_edge];
+    for (size_t i = 0; i < used; i++)
+        if (edges[i].edge_task == server ||
+            (i < n && edges[i].edge_server == server))
+            return true;
+    return false;
+}
 
-        if (*shown)
-            return;
+/* Of each task once, the servers after their callers. */
+static void print_stacks(size_t used)
+{
+    for (size_t i = 0; i < used && !shell_interrupted(); i++) {
+        const struct ipc_edge *e = &edges[i];
+
         print_task_stack(e->edge_name, e->edge_task);
-        print_task_stack(e->edge_server_name, e->edge_server);
-        *shown = true;
+        if (e->edge_server != 0 && !stack_elsewhere(e->edge_server, used, i))
+            print_task_stack(e->edge_server_name, e->edge_server);
     }
 }
 
-/* First the chains that begin with a task for which no other waits; then, with
- * `cycles`, the rest. */
-static void print_graph(bool cycles)
+static int cmd_ipc(char **argv UNUSED)
 {
-    for (size_t i = 0; i < graph.graph_edges && !shell_interrupted(); i++) {
-        const struct ipc_edge *e = &graph.graph_edge[i];
+    struct table t = shell_table(edge_columns);
+    size_t used = ipc_edges(edges, EDGES_MAX);
 
-        if (graph.graph_shown[i] || (!cycles && is_waited_for(e->edge_task)))
-            continue;
-        print_chain(e);
-        print_stacks(e);
-    }
-}
-
-static int cmd_ipc(char **argv)
-{
-    (void)argv;
-    memset(&graph, 0, sizeof(graph));
-    graph.graph_edges = ipc_edges(graph.graph_edge, EDGES_MAX);
-    print_graph(false);
-    print_graph(true);
-    if (graph.graph_edges == EDGES_MAX)
+    for (size_t i = 0; i < used; i++)
+        table_row(&t, &edges[i]);
+    if (t.table_json)
+        return 0;
+    print_stacks(used);
+    if (used == EDGES_MAX)
         kprintf("(only the first %d callers)\n", EDGES_MAX);
-    if (graph.graph_edges == 0)
+    if (used == 0)
         kprintf("(no task waits for a reply)\n");
     return 0;
 }
 
-SHELL_COMMAND(ipc, cmd_ipc, "", SHELL_REPORT);
+SHELL_COMMAND(ipc, cmd_ipc, "[-j]", SHELL_REPORT);

@@ -72,7 +72,11 @@ static unsigned number(const struct actor *a, uint32_t h)
     return port == NULL ? 0 : port->port_number;
 }
 
-KTEST(shell_task, ipc_draws_chains_and_stacks)
+#define KT_EDGE(caller, name, port, queued, to, to_name)                       \
+    KT_SAID(1, "\n%5d %-15s %6u %-6s %5d %s\n", (int)(caller)->actor_pid,      \
+            name, port, queued, (int)(to)->actor_pid, to_name)
+
+KTEST(shell_task, ipc_lists_callers_and_stacks)
 {
     uint32_t port, handle;
 
@@ -84,24 +88,24 @@ KTEST(shell_task, ipc_draws_chains_and_stacks)
     handle = actor_share(&e, port, &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
     KT_EQ(shell_test_run("ipc"), 0);
-    KT_SAID(1, "client-c(%d) -> port %u (queued) -> server(%d)\n",
-            (int)c.actor_pid, number(&s, port_s), (int)s.actor_pid);
+    KT_EDGE(&c, "client-c", number(&s, port_s), "yes", &s, "server");
     KT_TRUE(receive());
     KT_TRUE(!call(&d, port_d, 2));
     KT_TRUE(!call(&s, handle, 3));
     KT_EQ(shell_test_run("ipc"), 0);
-    KT_SAID(1,
-            "client-c(%d) -> port %u -> server(%d) -> port %u (queued) -> "
-            "client-e(%d)\n",
-            (int)c.actor_pid, number(&s, port_s), (int)s.actor_pid,
-            number(&e, port), (int)e.actor_pid);
-    KT_SAID(1, "client-d(%d) -> port %u (queued) -> server(%d) -> port",
-            (int)d.actor_pid, number(&s, port_s), (int)s.actor_pid);
+    KT_EDGE(&c, "client-c", number(&s, port_s), "no", &s, "server");
+    KT_EDGE(&d, "client-d", number(&s, port_s), "yes", &s, "server");
+    KT_EDGE(&s, "server", number(&e, port), "yes", &e, "client-e");
     KT_SAID(1, "the stack of client-c(%d):\n", (int)c.actor_pid);
     KT_SAID(1, "the stack of client-d(%d):\n", (int)d.actor_pid);
     KT_SAID(1, "the stack of server(%d):\n", (int)s.actor_pid);
     KT_SAID(1, "the stack of client-e(%d):\n", (int)e.actor_pid);
     KT_SAID(3, "  ipc_call+0x");
+    KT_EQ(shell_test_run("ipc -j"), 0);
+    KT_SAID(1,
+            "\"name\":\"client-c\",\"port\":%u,\"queued\":false,\"server\":%d",
+            number(&s, port_s), (int)s.actor_pid);
+    KT_SAID(0, "stack");
     actor_end(&e);
     actor_end(&c);
     actor_end(&d);

@@ -266,6 +266,7 @@ static const struct {
     {"inodes -", "-a -j -r"},
     {"inodes -a -", "-j"},
     {"ipc ", ""},
+    {"ipc -", "-j"},
     {"irqs ", ""},
     {"irqs -", "-j"},
     {"kill ", "@PID"},
