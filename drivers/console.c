@@ -314,13 +314,6 @@ void kprintf(const char *fmt, ...)
     va_end(ap);
 }
 
-void console_clear(void)
-{
-    static const char clear[] = "\033[H\033[2J";
-
-    console_echo(clear, sizeof(clear) - 1);
-}
-
 /* ---- terminals ---------------------------------------------------------- */
 
 void console_set_terminals(enum console_terminals which)

@@ -114,9 +114,6 @@ bool console_interrupt_pending(void);
 /* Waits until all output has left the serial line. */
 void console_drain(void);
 
-/* Clears the VGA screen and asks the serial terminal to do so. */
-void console_clear(void);
-
 /* Copies up to `n` characters of the ring of all output, oldest first, from
  * `offset` on. Returns how many. */
 size_t console_history(size_t offset, char *buf, size_t n);

@@ -30,15 +30,6 @@ static int cmd_dmesg(char **argv)
 
 SHELL_COMMAND(dmesg, cmd_dmesg, "");
 
-static int cmd_clear(char **argv)
-{
-    (void)argv;
-    console_clear();
-    return 0;
-}
-
-SHELL_COMMAND(clear, cmd_clear, "");
-
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",
     [CONSOLE_VGA] = "vga",
@@ -113,16 +104,3 @@ static int cmd_poweroff(char **argv)
 }
 
 SHELL_COMMAND(poweroff, cmd_poweroff, "");
-
-static int cmd_about(char **argv)
-{
-    (void)argv;
-    kprintf("Slate, a teaching microkernel for 32-bit x86, built around the "
-            "slab allocator of\nJeff Bonwick, \"The Slab Allocator: An "
-            "Object-Caching Kernel Memory Allocator\",\nUSENIX Summer 1994. "
-            "Free software under the MIT licence.\n"
-            "Compiled by GCC " __VERSION__ ".\n");
-    return 0;
-}
-
-SHELL_COMMAND(about, cmd_about, "", SHELL_REPORT);

@@ -72,7 +72,7 @@ def test_the_stops_are_what_they_should_be(both):
 # ---- the machine is as before ----------------------------------------------
 
 # Every report, some with text that does not fit into the kernel's buffer.
-ALL = [*REPORTS, "about", "cache -c box", "cpus", "debug", "echo a b",
+ALL = [*REPORTS, "cache -c box", "cpus", "debug", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks", "log -S",
        "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
@@ -151,7 +151,7 @@ def test_a_wrong_line_gets_one_line(traces, line, answer):
 # ---- where there are no reports --------------------------------------------
 
 # Commands that change the machine, wait for a key or run programs.
-CHANGES = ["bench", "clear", "continue", "debug +P box", "inodes -r", "kill 1",
+CHANGES = ["bench", "continue", "debug +P box", "inodes -r", "kill 1",
            "kmem alloc box 1", "kmem create a 8", "kmem destroy box",
            "kmem free box 1", "panic", "poweroff", "reap",
            "reap -a", "reboot", "run ls", "sessions end 1", "sh", "terminal",

@@ -25,7 +25,7 @@ def test_help_lists_commands_and_each_has_more(shell):
     text = shell.command("help")
     for name in ("kmastat", "cache", "slabs", "reap",
                  "buddyinfo", "pages", "meminfo", "kmem", "verify",
-                 "bt", "x", "dmesg", "uptime", "clear", "reboot",
+                 "bt", "x", "dmesg", "uptime", "reboot",
                  "poweroff"):
         assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
         assert name in shell.command(f"help {name}")
@@ -86,7 +86,7 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
          "whatis", "whatis banana", "whatis kmain+", "whatis kmain+z",
          "help no_such_command",
-         "echo \"open", "uptime now", "clear all", "history all", "run",
+         "echo \"open", "uptime now", "history all", "run",
          "run -x", "bt 1 2", "terminal plain vga",
          "echo " + "a " * 20]
 

@@ -199,7 +199,6 @@ static const struct {
     const char *before;
     const char *want;
 } table[] = {
-    {"about ", ""},
     {"bench ", "@GROUP"},
     {"bench kmem ", ""},
     {"bt ", "@TASK"},
@@ -221,7 +220,6 @@ static const struct {
     {"cache -j ", "@CACHE"},
     {"cache inode ", "partial=own partial=sorted"},
     {"cache inode -", "-c -j -n -o"},
-    {"clear ", ""},
     {"continue ", ""},
     {"cpufault ", "absent both called locked null stack"},
     {"cpufault null ", ""},
