@@ -182,16 +182,6 @@ static int program_path(const char *name, path_t path)
     return error;
 }
 
-bool taskcmd_exists(const char *name)
-{
-    path_t path;
-    int error = program_path(name, path);
-
-    if (error != 0)
-        cannot_start(path, error);
-    return error == 0;
-}
-
 bool taskcmd_is_program(const char *name)
 {
     path_t path;

@@ -33,10 +33,7 @@ bool taskcmd_print_stack(pid_t pid);
  * each. Called before each prompt. */
 void taskcmd_reap(void);
 
-/* Whether there is such a program. False after an error line. */
-bool taskcmd_exists(const char *name);
-
-/* The same without an error line. */
+/* Whether there is such a program, and it can be started. */
 bool taskcmd_is_program(const char *name);
 
 /* Runs a program with the console, as `run` does. argv ends with NULL. */

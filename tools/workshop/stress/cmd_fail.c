@@ -175,9 +175,12 @@ static int cmd_fail(char **argv)
         return argv[2] && argv[3]
                    ? shell_error("takes no '%.32s' after a number", argv[3])
                    : set_failure(kind, argv[2]);
-    return taskcmd_alive() && taskcmd_exists(argv[2])
-               ? try_all(kind, argv[1], argv + 2)
-               : 1;
+    if (!taskcmd_alive())
+        return 1;
+    if (!taskcmd_is_program(argv[2]))
+        return shell_error("'%.32s' is no program; `run ls /bin` lists them",
+                           argv[2]);
+    return try_all(kind, argv[1], argv + 2);
 }
 
 static void offer_functions(const struct shell_offer *o)
