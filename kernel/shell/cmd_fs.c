@@ -87,7 +87,6 @@ struct mount_row {
     const char *row_fs;
     uint32_t row_root, row_inodes;
     struct fs_stat row_stat;
-    int row_pid; /* of the server */
     struct userfs_stat row_server;
     char row_name[ESCAPED_SIZE(TASK_NAME_MAX + 1) + 16];
     const char *row_state;
@@ -107,7 +106,7 @@ static const struct column mount_columns[] = {
     MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", "files_free"),
     MOUNT(row_inodes, NUMBER, 6, "INODES", "inodes"),
     MOUNT(row_name, CHARS, -10, "SERVER", NULL),
-    MOUNT(row_pid, OPTIONAL, 0, NULL, "server"),
+    MOUNT(row_server.stat_server, OPTIONAL, 0, NULL, "server"),
     MOUNT(row_server.stat_port, OPTIONAL, 0, NULL, "port"),
     MOUNT(row_server.stat_servers, OPTIONAL, 0, NULL, "servers"),
     MOUNT(row_server.stat_requests, OPTIONAL, 0, NULL, "requests"),
@@ -131,8 +130,8 @@ static void ask_server(struct fs *fs, struct mount_row *r,
     userfs = userfs_snapshot(fs, &r->row_server);
     if (userfs) {
         escape(name, r->row_server.stat_name);
-        r->row_pid = (int)r->row_server.stat_server;
-        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name, r->row_pid);
+        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name,
+                 (int)r->row_server.stat_server);
     }
     r->row_state = userfs && !r->row_server.stat_lives ? "dead"
                    : replies                           ? "ok"

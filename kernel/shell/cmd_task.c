@@ -213,14 +213,14 @@ static int cmd_sessions(char **argv)
     if (!shell_may_change() || !taskcmd_alive())
         return 1;
     error = parse_u32(argv[2], &number) ? session_end(number) : -ESRCH;
-    if (error != -ESRCH)
-        userfs_unmount_session(number);
-    return error == 0 ? 0
-                      : shell_error(error == -ESRCH
-                                        ? "there is no session '%.32s'"
-                                        : "session %.32s has tasks that do not "
-                                          "end; `ps` lists them",
-                                    argv[2]);
+    if (error == -ESRCH)
+        return shell_error("there is no session '%.32s'", argv[2]);
+    userfs_unmount_session(number);
+    if (error != 0)
+        return shell_error("session %.32s has tasks that do not end; `ps` "
+                           "lists them",
+                           argv[2]);
+    return 0;
 }
 
 SHELL_COMMAND(sessions, cmd_sessions,
