@@ -14,6 +14,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/userfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/object/grant.h"
@@ -345,68 +346,132 @@ static void write_uptime(struct text **t)
                (unsigned)(ms % 1000) / 10);
 }
 
-static void mounts_row(struct text **t, struct fs *fs, const char *path,
-                       struct wait_budget *budget UNUSED)
-{
-    proc_print(t, "%-8s %s\n", fs->fs_name, path);
-}
+/* Of a mounted file system. What is not known is all ones. */
+struct mount_row {
+    const char *row_path, *row_shown; /* with its blanks escaped */
+    const char *row_fs;
+    uint32_t row_root, row_inodes;
+    struct fs_stat row_stat;
+    struct userfs_stat row_server;
+    char row_name[ESCAPED_SIZE(TASK_NAME_MAX + 1) + 16];
+    const char *row_state;
+};
 
-/* Without figures if the server does not reply in time. */
-static void statfs_row(struct text **t, struct fs *fs, const char *path,
+#define MOUNT(member, ...) COLUMN(struct mount_row, member, __VA_ARGS__)
+
+const struct column proc_mount_columns[] = {
+    MOUNT(row_path, STRING, 0, NULL, "path"),
+    MOUNT(row_shown, STRING, -11, "PATH", NULL),
+    MOUNT(row_fs, STRING, -5, "KIND", "kind"),
+    MOUNT(row_root, NUMBER, 8, "ROOT", "root"),
+    MOUNT(row_stat.fs_block_size, OPTIONAL, 0, NULL, "block"),
+    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", "blocks"),
+    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", "blocks_free"),
+    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", "files"),
+    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", "files_free"),
+    MOUNT(row_inodes, NUMBER, 6, "INODES", "inodes"),
+    MOUNT(row_name, CHARS, -10, "SERVER", NULL),
+    MOUNT(row_server.stat_server, OPTIONAL, 0, NULL, "server"),
+    MOUNT(row_server.stat_port, OPTIONAL, 0, NULL, "port"),
+    MOUNT(row_server.stat_servers, OPTIONAL, 0, NULL, "servers"),
+    MOUNT(row_server.stat_requests, OPTIONAL, 0, NULL, "requests"),
+    MOUNT(row_state, STRING, -6, "STATE", "state"),
+    {0},
+};
+
+static const struct column mounts_columns[] = {
+    MOUNT(row_fs, STRING, -8, "FS", NULL),
+    MOUNT(row_shown, STRING, -2, "ON", NULL),
+    {0},
+};
+
+static const struct column statfs_columns[] = {
+    MOUNT(row_fs, STRING, -8, "FS", NULL),
+    MOUNT(row_stat.fs_block_size, OPTIONAL, 5, "BLOCK", NULL),
+    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", NULL),
+    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", NULL),
+    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", NULL),
+    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", NULL),
+    MOUNT(row_shown, STRING, -2, "ON", NULL),
+    {0},
+};
+
+/* Fills in what the file system's server says, unless it does not reply. */
+static void ask_server(struct fs *fs, struct mount_row *r,
                        struct wait_budget *budget)
 {
-    struct fs_stat st;
-    int r;
+    char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
+    bool userfs = userfs_snapshot(fs, &r->row_server);
+    bool replies = true;
 
-    wait_budget_begin(budget);
-    r = fs_stat(fs, &st);
-    wait_budget_end(budget);
-    if (r == 0)
-        proc_print(t, "%-8s %u %u %u %u %u %s\n", st.fs_kind,
-                   (unsigned)st.fs_block_size, (unsigned)st.fs_blocks,
-                   (unsigned)st.fs_blocks_free, (unsigned)st.fs_files,
-                   (unsigned)st.fs_files_free, path);
-    else
-        proc_print(t, "%-8s - - - - - %s\n", fs->fs_name, path);
+    if (!userfs || r->row_server.stat_lives) {
+        wait_budget_begin(budget);
+        replies = fs_stat(fs, &r->row_stat) == 0;
+        wait_budget_end(budget);
+    }
+    userfs = userfs_snapshot(fs, &r->row_server);
+    if (userfs) {
+        escape(name, r->row_server.stat_name);
+        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name,
+                 (int)r->row_server.stat_server);
+    }
+    r->row_state = userfs && !r->row_server.stat_lives ? "dead"
+                   : replies                           ? "ok"
+                                                       : "silent";
+    if (strcmp(r->row_state, "ok") != 0)
+        memset(&r->row_stat, 0xff, sizeof(r->row_stat));
 }
 
-typedef void mount_row_t(struct text **t, struct fs *fs, const char *path,
-                         struct wait_budget *budget);
-
-static void write_each_mount(struct text **t, mount_row_t *row)
+void proc_mounts(const struct table *t, char path[PROC_PATHS], bool ask)
 {
     struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
-    char *path = kmem_alloc(PATH_MAX + ESCAPED_SIZE(PATH_MAX), KM_NOSLEEP);
+    char *shown = path + PATH_MAX;
+    struct mount_row row;
     struct inode *root;
-    struct fs *fs;
     uint32_t last = 0;
-    char *shown;
+    struct fs *fs;
+
+    while ((fs = fs_next(last, path, &root)) != NULL) {
+        last = fs->fs_id;
+        escape(shown, path);
+        memset(&row, 0xff, sizeof(row));
+        row.row_path = path;
+        row.row_shown = shown;
+        row.row_fs = fs->fs_name;
+        row.row_root = fs->fs_root;
+        row.row_inodes = fs->fs_inodes;
+        strlcpy(row.row_name, "-", sizeof(row.row_name));
+        if (ask)
+            ask_server(fs, &row, &budget);
+        table_row(t, &row);
+        inode_put(root);
+    }
+}
+
+static void write_each_mount(struct text **t, const struct column *columns,
+                             bool ask)
+{
+    struct table table = {columns, proc_print, t, false};
+    char *path = kmem_alloc(PROC_PATHS, KM_NOSLEEP);
 
     if (path == NULL) {
         lose(t);
         return;
     }
-    shown = path + PATH_MAX;
-    while ((fs = fs_next(last, path, &root)) != NULL) {
-        last = fs->fs_id;
-        escape(shown, path);
-        row(t, fs, shown, &budget);
-        inode_put(root);
-    }
-    kmem_free(path, PATH_MAX + ESCAPED_SIZE(PATH_MAX));
+    table_begin(&table);
+    proc_mounts(&table, path, ask);
+    kmem_free(path, PROC_PATHS);
 }
 
 static void write_mounts(struct text **t)
 {
-    proc_print(t, "%-8s %s\n", "fs", "on");
-    write_each_mount(t, mounts_row);
+    write_each_mount(t, mounts_columns, false);
 }
 
+/* Without figures of a server that does not reply in time. */
 static void write_statfs(struct text **t)
 {
-    proc_print(t, "%-8s %s\n", "fs",
-               "block_size blocks blocks_free files files_free on");
-    write_each_mount(t, statfs_row);
+    write_each_mount(t, statfs_columns, true);
 }
 
 static const struct proc_file {

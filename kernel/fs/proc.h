@@ -4,6 +4,7 @@
 #pragma once
 
 #include "kernel/fs/inode.h"
+#include "kernel/lib/string.h"
 #include "kernel/lib/table.h"
 #include "kernel/task/task.h"
 
@@ -16,6 +17,14 @@ struct proc_table {
 };
 
 extern const struct proc_table proc_tasks, proc_sessions, proc_servers;
+
+/* The table of the kernel shell's command `mounts`, whose columns these are.
+ * `path` is room for a path and for the same with its blanks escaped. With
+ * `ask` servers are asked for figures; all of them have five seconds together.
+ */
+extern const struct column proc_mount_columns[];
+#define PROC_PATHS (PATH_MAX + ESCAPED_SIZE(PATH_MAX))
+void proc_mounts(const struct table *t, char path[PROC_PATHS], bool ask);
 
 /* Prints what the kernel shell's command `kmastat` does, or, `all`, a row of
  * exact numbers for every cache. The shell supplies it at boot. */

@@ -3,6 +3,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/fs/file.h"
+#include "kernel/fs/proc.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
@@ -81,97 +82,12 @@ SHELL_COMMAND(inodes, cmd_inodes, "[-j] [-a|-r]", SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 
-/* A row of `mounts`. What is not known is all ones. */
-struct mount_row {
-    const char *row_path, *row_shown; /* with its blanks escaped */
-    const char *row_fs;
-    uint32_t row_root, row_inodes;
-    struct fs_stat row_stat;
-    struct userfs_stat row_server;
-    char row_name[ESCAPED_SIZE(TASK_NAME_MAX + 1) + 16];
-    const char *row_state;
-};
-
-#define MOUNT(member, ...) COLUMN(struct mount_row, member, __VA_ARGS__)
-
-static const struct column mount_columns[] = {
-    MOUNT(row_path, STRING, 0, NULL, "path"),
-    MOUNT(row_shown, STRING, -11, "PATH", NULL),
-    MOUNT(row_fs, STRING, -5, "KIND", "kind"),
-    MOUNT(row_root, NUMBER, 8, "ROOT", "root"),
-    MOUNT(row_stat.fs_block_size, OPTIONAL, 0, NULL, "block"),
-    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", "blocks"),
-    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", "blocks_free"),
-    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", "files"),
-    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", "files_free"),
-    MOUNT(row_inodes, NUMBER, 6, "INODES", "inodes"),
-    MOUNT(row_name, CHARS, -10, "SERVER", NULL),
-    MOUNT(row_server.stat_server, OPTIONAL, 0, NULL, "server"),
-    MOUNT(row_server.stat_port, OPTIONAL, 0, NULL, "port"),
-    MOUNT(row_server.stat_servers, OPTIONAL, 0, NULL, "servers"),
-    MOUNT(row_server.stat_requests, OPTIONAL, 0, NULL, "requests"),
-    MOUNT(row_state, STRING, -6, "STATE", "state"),
-    {0},
-};
-
-/* Fills in what the file system's server says, unless it does not reply. */
-static void ask_server(struct fs *fs, struct mount_row *r,
-                       struct wait_budget *budget)
-{
-    char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
-    bool userfs = userfs_snapshot(fs, &r->row_server);
-    bool replies = true;
-
-    if (!userfs || r->row_server.stat_lives) {
-        wait_budget_begin(budget);
-        replies = fs_stat(fs, &r->row_stat) == 0;
-        wait_budget_end(budget);
-    }
-    userfs = userfs_snapshot(fs, &r->row_server);
-    if (userfs) {
-        escape(name, r->row_server.stat_name);
-        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name,
-                 (int)r->row_server.stat_server);
-    }
-    r->row_state = userfs && !r->row_server.stat_lives ? "dead"
-                   : replies                           ? "ok"
-                                                       : "silent";
-    if (strcmp(r->row_state, "ok") != 0)
-        memset(&r->row_stat, 0xff, sizeof(r->row_stat));
-}
-
-static void show_mount(const struct table *t, struct fs *fs, const char *path,
-                       struct wait_budget *budget)
-{
-    static char shown[ESCAPED_SIZE(PATH_MAX)];
-    struct mount_row r;
-
-    memset(&r, 0xff, sizeof(r));
-    r.row_path = path;
-    escape(shown, path);
-    r.row_shown = shown;
-    r.row_fs = fs->fs_name;
-    r.row_root = fs->fs_root;
-    r.row_inodes = fs->fs_inodes;
-    strlcpy(r.row_name, "-", sizeof(r.row_name));
-    ask_server(fs, &r, budget);
-    table_row(t, &r);
-}
-
 static int cmd_mounts(char **argv UNUSED)
 {
-    static char path[PATH_MAX];
-    struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
-    struct table t = shell_table(mount_columns);
-    struct inode *root;
-    uint32_t last = 0;
-    struct fs *fs;
+    static char path[PROC_PATHS];
+    struct table t = shell_table(proc_mount_columns);
 
-    while (!shell_interrupted() && (fs = fs_next(last, path, &root)) != NULL) {
-        last = fs->fs_id;
-        show_mount(&t, fs, path, &budget);
-        inode_put(root);
-    }
+    proc_mounts(&t, path, true);
     return 0;
 }
 

@@ -166,8 +166,10 @@ KTEST(proc, statfs)
     const char *s = read_all("/proc/statfs");
 
     KT_EQ(count_lines(s), 3);
-    KT_TRUE(strstr(s, "ram      4096 ") != NULL);
-    KT_TRUE(strstr(s, "proc     0 0 0 0 0 /proc\n") != NULL);
+    KT_EQ(column(s, "ram", 1), 4096);
+    for (unsigned n = 1; n <= 5; n++)
+        KT_EQ(column(s, "proc", n), 0);
+    KT_TRUE(strstr(s, " 0 /proc\n") != NULL);
 }
 
 KTEST(proc, status_and_position)
