@@ -254,20 +254,6 @@ static bool alloc_one(struct play_cache *pc)
     return true;
 }
 
-/* Parts of play_free, always inlined so that the log names play_free as the
- * caller. */
-#define PART static inline __attribute__((always_inline))
-
-PART void free_one(struct play_cache *pc, struct list *l)
-{
-    struct play_object *po = list_entry(l, struct play_object, play_link);
-
-    list_remove(l);
-    kmem_cache_free(pc->play_cp, po->play_addr);
-    kmem_cache_free(object_cache, po);
-    pc->play_count--;
-}
-
 static void print_change(const struct play_cache *pc, char sign, size_t n)
 {
     struct kmem_cache_stat st;
@@ -304,36 +290,29 @@ static int play_alloc(char **argv)
                        n);
 }
 
-PART void free_in_order(struct play_cache *pc, size_t n, bool newest)
+/* The object to free next, `how`: the newest (l), the oldest (f), or a random
+ * one (r), some steps on in the ring after `at`. */
+static struct list *play_pick(const struct play_cache *pc, char how,
+                              struct list *at)
 {
-    while (n--)
-        free_one(pc, newest ? pc->play_objects.next : pc->play_objects.prev);
-}
+    const struct list *head = &pc->play_objects;
+    size_t steps;
 
-/* Objects are listed in a ring: the next one is a random number of steps on. */
-PART void free_at_random(struct play_cache *pc, size_t n)
-{
-    struct list *head = &pc->play_objects, *l = head;
-
-    for (; n > 0; n--) {
-        size_t steps =
-            heap_random(&play_random) % MIN(pc->play_count, STEPS + 0u) + 1;
-        struct list *before;
-
-        while (steps > 0) {
-            l = l->next;
-            steps -= l != head;
-        }
-        before = l->prev;
-        free_one(pc, l);
-        l = before;
+    if (how != 'r')
+        return how == 'l' ? head->next : head->prev;
+    steps = heap_random(&play_random) % MIN(pc->play_count, STEPS + 0u) + 1;
+    while (steps > 0) {
+        at = at->next;
+        steps -= at != head;
     }
+    return at;
 }
 
 static int play_free(char **argv)
 {
     const char *how = argv[4] ?: "lifo";
     struct play_cache *pc;
+    struct list *at;
     uint32_t n;
 
     pc = find_played(argv[2]);
@@ -346,10 +325,17 @@ static int play_free(char **argv)
     if (n > pc->play_count)
         return shell_error("allocated objects: %zu; `kmem free %s all`",
                            pc->play_count, argv[2]);
-    if (*how == 'r')
-        free_at_random(pc, n);
-    else
-        free_in_order(pc, n, *how == 'l');
+    at = &pc->play_objects;
+    for (uint32_t i = 0; i < n; i++) {
+        struct list *l = play_pick(pc, *how, at);
+        struct play_object *po = list_entry(l, struct play_object, play_link);
+
+        at = l->prev;
+        list_remove(l);
+        kmem_cache_free(pc->play_cp, po->play_addr);
+        kmem_cache_free(object_cache, po);
+        pc->play_count--;
+    }
     print_change(pc, '-', n);
     return 0;
 }
