@@ -59,26 +59,25 @@ static const struct column log_columns[] = {
     {0},
 };
 
-/* The caller that a row has room for, in full or without the offset, after a
- * name that may have been too long. */
+/* The function that called the allocator, in the room that a name of a cache
+ * leaves. */
 static void put_caller(struct log_row *row)
 {
-    size_t length = strlen(row->row_cache);
-    size_t over = length - MIN(length, (size_t)NAME_WIDTH);
-    size_t room = CALLER_WIDTH - MIN(over, (size_t)CALLER_WIDTH);
-    char text[DEBUGCMD_CALLER] = "";
-    const char *caller = debugcmd_caller(&row->row_entry.log_trans, text);
-    char *plus = strchr(text, '+');
+    size_t length = MAX(strlen(row->row_cache), (size_t)NAME_WIDTH);
+    size_t over = MIN(length - NAME_WIDTH, (size_t)CALLER_WIDTH);
+    char text[DEBUGCMD_CALLER], *plus;
 
-    if (caller == text && strlen(text) > room && plus != NULL)
+    strlcpy(row->row_caller, debugcmd_caller(&row->row_entry.log_trans, text),
+            CALLER_WIDTH + 1 - over);
+    plus = strchr(row->row_caller, '+');
+    if (plus)
         *plus = '\0';
-    strlcpy(row->row_caller, caller, MIN(room + 1, sizeof(row->row_caller)));
 }
 
-/* With `stack`, all callers are below the row. */
-static void print_entry(const struct table *t, const struct kmem_log_entry *e,
-                        bool stack)
+/* With -S all callers are below the row. */
+static void print_entry(const struct table *t, const struct kmem_log_entry *e)
 {
+    bool stack = shell_option('S');
     struct log_row row = {
         .row_entry = *e,
         .row_op = e->log_op == KMEM_OP_ALLOC ? "alloc" : "free",
@@ -101,8 +100,6 @@ struct filter {
     const char *filter_cache;
     uint32_t filter_task;
     bool filter_by_task;
-    bool filter_stack;
-    struct table filter_table;
 };
 
 /* The bytes of the entry's object; 0 if the log does not say and its cache was
@@ -154,49 +151,39 @@ static void print_end(const struct kmem_log_entry *e)
 }
 
 /* Prints the entries that match, newest first, and before the first one the
- * heads; returns how many. From the first one of a buffer on, its chain leads
- * to the others. */
-static uint32_t print_matching(struct filter *f)
+ * heads. From the first one of a buffer on, its chain leads to the others. */
+static int show_log(const struct filter *f)
 {
-    uint32_t last = kmem_log_last();
-    uint32_t kept = kmem_log_kept();
+    uint32_t last = kmem_log_last(), kept = kmem_log_kept();
+    uint32_t seq = last, shown = 0;
     struct kmem_log_entry e, oldest;
-    uint32_t shown = 0;
-    bool found = false; /* an entry of the buffer, or any */
-    uint32_t seq = last;
+    struct table t = {NULL};
 
-    while (last - seq < kept && shown < f->filter_rows) {
-        if (shell_interrupted())
-            return shown;
-        found = kmem_log_get(seq, &e) &&
-                (f->filter_addr == 0 || concerns(&e, f->filter_addr));
+    while (last - seq < kept && shown < f->filter_rows &&
+           !shell_interrupted()) {
+        bool found = kmem_log_get(seq, &e) && /* of the buffer, or any */
+                     (f->filter_addr == 0 || concerns(&e, f->filter_addr));
+
         if (found && entry_matches(f, &e)) {
             if (shown++ == 0)
-                f->filter_table = shell_table(log_columns);
-            print_entry(&f->filter_table, &e, f->filter_stack);
+                t = shell_table(log_columns);
+            print_entry(&t, &e);
             oldest = e;
         }
         seq = found && f->filter_addr != 0 ? e.log_prev : seq - 1;
     }
-    if (f->filter_addr != 0 && shown != 0 && !shell_option('j'))
-        print_end(&oldest);
-    return shown;
-}
-
-static int show_log(struct filter *f)
-{
-    uint32_t shown = print_matching(f);
-
     if (shell_option('j'))
         return 0;
     if (f->filter_addr != 0 && shown == 0)
         return shell_error("the log has no transaction of 0x%08lx; caches in "
                            "mode U are logged",
                            (unsigned long)f->filter_addr);
+    if (f->filter_addr != 0 && !shell_interrupted())
+        print_end(&oldest);
     kprintf("%u shown; %u of %u transactions kept%s\n", (unsigned)shown,
-            (unsigned)kmem_log_kept(), (unsigned)kmem_log_last(),
+            (unsigned)kept, (unsigned)last,
             kmem_log_stopped ? "; the log stopped at the first error" : "");
-    if (kmem_log_last() == 0)
+    if (last == 0)
         kprintf("caches in mode U are logged: `debug +U CACHE`\n");
     return 0;
 }
@@ -208,7 +195,6 @@ static bool read_filter(struct filter *f)
     const char *task = shell_value('t');
 
     f->filter_cache = shell_value('c');
-    f->filter_stack = shell_option('S');
     f->filter_by_task = task != NULL;
     if (task && !parse_u32(task, &f->filter_task)) {
         shell_error("'%.32s' is no task; `ps` lists them", task);
