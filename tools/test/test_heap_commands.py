@@ -116,6 +116,22 @@ def test_slabs_of_all_caches(shell, box):
     assert re.search(rf"^{box}:\n +SLAB", shell.command("slabs -v"), re.M)
 
 
+def test_slabs_counts_slabs_by_objects_in_use(shell, box):
+    """The bins go from 0 to 20 without a gap, the first and the last alone."""
+    shell.command(f"kmem free {box} 3 fifo; kmem alloc {box} 20")
+    used = [slab["used"] for slab in records(shell, f"slabs -j {box}")]
+    bins = rows(shell.command(f"slabs {box}"),
+                r"^ +(?P<low>\d+)(-(?P<high>\d+))? +(?P<slabs>\d+)(  =+)?$")
+    at = 0
+    for row in bins:
+        low, high = int(row["low"]), int(row["high"] or row["low"])
+        assert low == at
+        assert int(row["slabs"]) == sum(low <= n <= high for n in used), row
+        at = high + 1
+    assert at == 21 and bins[0]["high"] is bins[-1]["high"] is None
+    assert len(bins) == 11 and len(used) == 3
+
+
 def test_the_slab_of_an_address_follows_the_freelist(shell, box):
     shell.command(f"kmem free {box} 15 random")
     slab = records(shell, f"slabs -j {box}")[0]
