@@ -13,8 +13,8 @@ from command import Group  # noqa: E402
 Group("slab", "Views of the heap, which only read memory")
 Group("slate", "The kernel's own reports, and views of its tasks")
 
-for _name in ("slab_caches", "slab_layout", "slab_slabs", "slab_address",
-              "slab_log", "slab_break", "slate_tasks", "slate_stack",
+for _name in ("slab_caches", "slab_slabs", "slab_address", "slab_log",
+              "slab_break", "slate_tasks", "slate_stack",
               "slate_locks", "slate_symbols", "slate_report", "values",
               "culprit"):
     if find_spec(_name):  # not in each hand-out

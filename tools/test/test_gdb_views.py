@@ -14,7 +14,7 @@ from tools.run import gdb, watchdog
 BOX = "kmem create box 200;kmem alloc box 50;kmem free box 17;"
 END = "power_off"
 
-COMMANDS = "break freelist kmastat layout log refs slabs walk whatis".split()
+COMMANDS = "break freelist kmastat log refs slabs walk whatis".split()
 
 # The rows of a view that a command of the kernel has too (`same` says which).
 SAME = {"kmastat": r"!?\w+ +\d+ +\d+ ", "kmastat kmem_*": r"\w+ +\d+ +\d+ ",
@@ -40,8 +40,6 @@ ERRORS = {
     "slab break fish": "usage: slab break",
     "slab break alloc -c nosuch": "no cache is called",
     "slab break grow -a 1": "-a goes with alloc, free and error",
-    "slab layout 0": "wants a size from 1",
-    "slab layout 8 3": "power of two",
     "print $cache(\"nosuch\")": "no cache is called",
 }
 SENTENCES = {
@@ -61,19 +59,7 @@ SENTENCES = {
     "slab freelist $cache(\"box\")->cache_freelist": r"7 links, then NULL",
     "slab slabs $cache(\"box\")": "> +0x",
     "slab walk alloc $cache(\"box\") -n sizeof(short)": "\n2 rows\n",
-    "slab layout sizeof(struct region) (2 << 2)": "small layout",
 }
-PREDICT = """python
-import heap, slab_layout
-n = 0
-for c in heap.Heap().caches:
-    if c.debugged or c.own_supplier:
-        continue
-    g = slab_layout.Geometry(c.size, c.align, bool(c.ctor or c.dtor))
-    for name in ("chunk", "slab_pages", "slab_chunks", "colour_max"):
-        assert getattr(g, name) == getattr(c, name), (c.name, name)
-    n += 1
-print(n, "caches")"""
 INTERRUPT = "python import heap; heap.Slab.wrong = property(" \
             "lambda _: (_ for _ in ()).throw(KeyboardInterrupt()))"
 
@@ -91,9 +77,7 @@ def batch(kernel, *lines):
 
 @pytest.fixture(scope="module")
 def helps(kernel):
-    return batch(kernel, *(f"help slab {name}" for name in COMMANDS), "slab",
-                 "slab layout 200", "slab layout 9000", "slab layout 2552",
-                 "slab layout 1504")
+    return batch(kernel, *(f"help slab {name}" for name in COMMANDS), "slab")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -107,15 +91,6 @@ def test_help_has_usage_and_example(helps, name):
 def test_slab_lists_what_there_is(helps):
     listed = re.findall(r"^slab (\w+)", helps["slab"], re.M)
     assert sorted(set(listed) - {"culprit"}) == COMMANDS
-
-
-def test_layout_needs_no_target(helps):
-    """The worked examples of statements S-21 and S-31."""
-    assert "objects       20 = (4096 - 32) / 200" in helps["slab layout 200"]
-    assert re.search(r"colours +9 = 64 / 8 \+ 1", helps["slab layout 200"])
-    assert "slab       28672 = 7 pages" in helps["slab layout 9000"]
-    assert "slab       12288 = 3 pages" in helps["slab layout 1504"]
-    assert "slab       20480 = 5 pages" in helps["slab layout 2552"]
 
 
 @pytest.mark.parametrize("line", ["slab kmastat", "slate kmastat",
@@ -144,7 +119,7 @@ def examples(helps):
 @pytest.fixture(scope="module")
 def views(examples):
     return ["slab walk alloc inode -n 1", "set var $inode = $obj",
-            *(f"slab {line}" for line in SAME), *SENTENCES, PREDICT,
+            *(f"slab {line}" for line in SAME), *SENTENCES,
             *(line for name, line in examples.items() if name != "break")]
 
 
@@ -192,11 +167,6 @@ def test_mistakes_get_one_line(machine, line):
     text = machine[line]
     assert text.startswith("error: ") and ERRORS[line] in text, text
     assert text.count("\n") == 1 and len(text) < 160, text
-
-
-def test_layout_predicts_every_cache(machine):
-    n = re.match(r"(\d+) caches\n$", machine[PREDICT])
-    assert n and int(n[1]) > 40, machine[PREDICT]
 
 
 def test_control_c_ends_a_command(machine):
