@@ -116,7 +116,6 @@ class Lab:
     cpus: int = 1
     mine: str = ""
     given: bool = False
-    spoilers: list = field(default_factory=list)
     offers: list = field(default_factory=list)
     tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
@@ -163,7 +162,7 @@ KEYS = {
             "files": (TEXTS, True), "shift": (NUMBER, False),
             "cpus": (NUMBER, False),
             "mine": (TEXT, False), "given": (SWITCH, False),
-            "spoilers": (TEXTS, False), "offers": (TEXTS, False)},
+            "offers": (TEXTS, False)},
     "open": {"files": (TEXTS, True), "points": (NUMBER, True),
              "keep": (TEXTS, False)},
     "task": {"id": (TEXT, True), "title": (TEXT, True)},
@@ -305,10 +304,9 @@ def _check_files(root, lab, fail):
             fail(f"open: {name} is no C file among those that are handed in")
     if lab.mine and not (root / lab.folder / lab.mine).is_file():
         fail(f"mine: {lab.folder}/{lab.mine} is not a file")
-    for key, names in ("spoilers", lab.spoilers), ("offers", lab.offers):
-        for name in names:
-            if not (root / name).is_file() and not (root / STAMP).exists():
-                fail(f"{key}: {name} is not a file")
+    for name in lab.offers:
+        if not (root / name).is_file() and not (root / STAMP).exists():
+            fail(f"offers: {name} is not a file")
     sheet, checker = lab.answers
     if lab.questions:
         if str(sheet) not in lab.files:
@@ -395,9 +393,7 @@ def belongs(name, lab):
 
 def in_hand_out(root, lab, names):
     """Those of the files `names` that the hand-out of a lab has."""
-    spoilers = {name for other in all_labs(root) if other.number >= lab.number
-                for name in other.spoilers}
-    away = spoilers | _of_others(root, lab)
+    away = _of_others(root, lab)
     return [n for n in names if belongs(n, lab) and n not in away]
 
 
