@@ -228,50 +228,44 @@ class Slab(Record):
             link - self.owner.bufctl
 
     def _step(self, at, seen):
-        """(buffer, index, the next link or None, why it is wrong or None)"""
+        """(index of the free buffer whose link is at an address, the next link,
+        why that is wrong or None)"""
         try:
             if not self.owner.bufctl_plausible(at):
-                return None, None, None, "is invalid"
+                return None, 0, "is invalid"
             buf, following = self.buffer_of(at), word(at)
         except target.BadMemory:
-            return None, None, None, "cannot be read"
+            return None, 0, "cannot be read"
         index, rest = divmod(buf - self.first, max(self.owner.chunk, 1))
         why = "is no buffer of this slab" \
             if rest or not 0 <= index < self.chunks else \
             "is on the freelist already: a circle" if index in seen else \
             "is one more than the slab's count" \
             if len(seen) == self.chunks - self.refcnt else None
-        return buf, index, following, why
+        return index, following, why
 
     @functools.cached_property
-    def steps(self):
-        """The freelist: [(link, buffer, index, next link, why it is wrong or
-        None)], the wrong step last. Follows no invalid link."""
-        found, seen, at = [], set(), self.head
+    def freelist(self):
+        """({index of a free buffer: its link}, in the list's order; what is
+        wrong with the list or None). Follows no invalid link."""
+        links, at = {}, self.head
         while at:
-            buf, index, following, why = self._step(at, seen)
-            found.append((at, buf, index, following, why))
+            index, following, why = self._step(at, links)
             if why:
-                break
-            seen.add(index)
-            at = following
-        return found
+                return links, f"link 0x{at:08x} of the freelist {why}"
+            links[index], at = at, following
+        free = self.chunks - self.refcnt
+        return links, None if len(links) == free else \
+            f"{plural(len(links), 'link')} on the freelist, but {free} " \
+            "free by the count"
+
+    @property
+    def free_links(self):
+        return self.freelist[0]
 
     @property
     def wrong(self):
-        """What is wrong with the freelist, or None."""
-        for *_, why in self.steps:
-            if why:
-                return f"a link of the freelist {why}"
-        free = self.chunks - self.refcnt
-        return None if len(self.steps) == free else \
-            f"{plural(len(self.steps), 'link')} on the freelist, but {free} " \
-            "free by the count"
-
-    @functools.cached_property
-    def free_links(self):
-        """{index of a free buffer: its link}"""
-        return {index: at for at, _, index, _, why in self.steps if not why}
+        return self.freelist[1]
 
     @functools.cached_property
     def buffers(self):
@@ -430,17 +424,6 @@ class Heap:
         slab = self.slab_at(address)
         index = slab.index(address) if slab else None
         return None if index is None else slab.buffers[index]
-
-    def find_slab(self, address):
-        """The slab at or around an address, kmem_slab of large ones
-        included."""
-        slab, b = self.slab_at(address), self.buffer_at(address)
-        if b and b.used and b.cache.name == "kmem_slab":
-            slab = self.slab_of(b.address) or slab
-        if slab is None:
-            raise Fail(f"no slab holds 0x{address:08x}; `slab whatis` says "
-                       "what is there")
-        return slab
 
     def slab_of(self, address):
         """The Slab whose kmem_slab is at an address, or None."""

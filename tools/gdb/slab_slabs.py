@@ -1,14 +1,14 @@
-"""slab slabs, freelist, walk: slabs and the buffers in them, in the order of
-the cache's list (paper, sections 3.2 and 3.3)."""
+"""slab slabs, walk: slabs and the objects in them, in the order of the cache's
+list (paper, sections 3.2 and 3.3)."""
 
 import itertools
 
 import gdb
 
 import target
-from command import Command, Hex, Table, parse_address, plural
-from heap import Heap
-from target import UNREADABLE, WORD, BadMemory, read, record, words
+from command import Command, Hex, Table, plural
+from heap import Buffer, Heap
+from target import WORD, BadMemory, read, words
 
 SHOWN = 8  # slabs of each state
 
@@ -56,68 +56,21 @@ class Slabs(Command):
                 print(f"  and {n - SHOWN} more {state} slabs (-v shows them)")
 
 
-class Freelist(Command):
-    """slab freelist SLAB
-    Follow a slab's freelist, link by link.
-    SLAB is any address in the slab: its kmem_slab, its page, an object.
-    IDX is the object that the link belongs to; allocations take them in this
-    order. LINK is the last word of a free small object, or the bufctl of a
-    large one, NEXT its contents. An invalid link is marked `!`.
-    Example: slab freelist $cache("inode")->cache_freelist"""
-
-    def run(self, args):
-        slab = Heap().find_slab(parse_address(args.word()))
-        free = slab.chunks - slab.refcnt
-        print(f"slab 0x{slab.address:08x} of {slab.owner.name}, {slab.state}: "
-              f"{free} of {slab.chunks} free; slab_head 0x{slab.head:08x}")
-        table, why, n = Table("STEP:6 IDX:3 LINK:-10 BUFFER:-10 NEXT:-10"), \
-            None, 0
-        for n, (link, buf, index, following, why) in enumerate(slab.steps, 1):
-            table.row(f"!{n - 1}" if why else n - 1, index, Hex(link),
-                      None if buf is None else Hex(buf),
-                      None if why else Hex(following))
-        if why:
-            print(f"! the last link {why}")
+def objects(cache, used):
+    """The objects in use, or the free ones in the order of the freelists."""
+    for slab in cache.slab_list:
+        if used:
+            yield from (b for b in slab.buffers if b.used)
         else:
-            print(f"{'! ' if n != free else ''}{plural(n, 'link')}, then "
-                  f"NULL; {plural(free, 'object')} free by the count")
-
-
-def walk(what, cache):
-    """(address, slab, index, state, whether it is bad) of each thing."""
-    for bucket in range(cache.hash_size if what == "hash" else 0):
-        try:
-            for at in cache.chain(bucket):
-                if not cache.bufctl_plausible(at):
-                    raise BadMemory(at)
-                yield at, record("kmem_bufctl", at).slab, bucket, "used", False
-        except UNREADABLE:
-            yield 0, 0, bucket, "invalid", True
-    for slab in cache.slab_list if what != "hash" else ():
-        bad = slab.wrong is not None
-        if what == "slab":
-            yield slab.address, slab.address, slab.number, slab.state, bad
-            continue
-        for b in slab.buffers:
-            state = "free" if not b.used else \
-                "used" if b.state == "in use" else "bad"
-            if what == "bufctl" and b.bufctl:
-                yield b.bufctl, slab.address, b.index, state, bad
-            elif what == ("alloc" if b.used else "free"):
-                yield b.address, slab.address, b.index, state, \
-                    bad or b.cell == "!"
+            yield from (Buffer(slab, i) for i in slab.free_links)
 
 
 class Walk(Command):
-    """slab walk [-n N] [-e EXPR] alloc|free|slab|bufctl|hash [NAME]
-    Every object, slab, bufctl or hash entry.
-    A row for each, of one cache or of all, largest cache first:
-      alloc free  objects in use, free objects
-      slab        slabs in list order; IDX is the place in the list
-      bufctl      control blocks; of small objects, where a free one is its
-                  own, the link word
-      hash        the chains of the hash table; IDX is the bucket
-    FIRST-WORDS are the words at ADDR. A row marked ! is inconsistent.
+    """slab walk [-n N] [-e EXPR] alloc|free [NAME]
+    Every object in use, or every free one.
+    A row for each, of one cache or of all, largest cache first. Free objects
+    are in the order in which they will be allocated. FIRST-WORDS are the words
+    at ADDR. A row marked ! is inconsistent.
       -n N     at most N rows
       -e EXPR  print EXPR for each; $obj is the address in it, and stays that
                of the last row
@@ -126,25 +79,24 @@ class Walk(Command):
 
     def run(self, args):
         what, limit = args.word(), args.number("n", 1 << 32, 1)
-        if what not in self.choices:
+        if what not in ("alloc", "free"):
             raise self.misuse
         table = Table("ADDR:-10 CACHE:-16 SLAB:-10 IDX:4 STATE:-7 "
                       "FIRST-WORDS:-1", 1)
         for cache in Heap().chosen(args.word(1), lambda c: True):
-            # Of a free small object print only the link.
-            n = 1 if what == "bufctl" and not cache.hashed else 3
-            for row in itertools.islice(walk(what, cache), limit - table.rows):
-                self.put(table, cache, row, n, args.get("e"))
+            for b in itertools.islice(objects(cache, what == "alloc"),
+                                      limit - table.rows):
+                self.put(table, b, args.get("e"))
             if table.rows == limit:
                 break
         print(plural(table.rows, "row"))
 
     @staticmethod
-    def put(table, cache, row, n, expression):
-        address, slab, index, state, bad = row
-        table.row(Hex(address), cache.name, Hex(slab), index, state,
-                  first_words(address, n), mark="!" * bad)
-        gdb.set_convenience_variable("obj", target.pointer(address))
+    def put(table, b, expression):
+        table.row(Hex(b.address), b.cache.name, Hex(b.slab.address), b.index,
+                  "used" if b.used else "free", first_words(b.address),
+                  mark="!" * (b.slab.wrong is not None or b.cell == "!"))
+        gdb.set_convenience_variable("obj", target.pointer(b.address))
         if expression is None:
             return
         try:
@@ -155,8 +107,8 @@ class Walk(Command):
             print(f"    {line}")
 
 
-def first_words(address, n):
+def first_words(address):
     try:
-        return " ".join(f"{w:08x}" for w in words(read(address, n * WORD)))
+        return " ".join(f"{w:08x}" for w in words(read(address, 3 * WORD)))
     except BadMemory:
         return "unmapped"

@@ -24,13 +24,17 @@ import target
 from command import Command, json_line, parse_address
 from heap import Heap
 from references import life
-from slab_break import error_text
 from stores import (Moment, Party, damaging, print_place, print_stack, skip,
                     stores, to_call)
 from target import WORD, BadMemory, Fail, record, word
 
 DEADBEEF, NEAR = 0xdeadbeef, 4096  # what a freed pointer's use is near to
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
+
+
+def error_text(kind, member="title"):
+    """The kernel's sentence for an error, or another member of its entry."""
+    return target.elements("errors", "report.c")[kind][member].string()
 
 
 class Report:
