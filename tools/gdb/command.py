@@ -4,7 +4,6 @@ addresses as arguments, and the class Command."""
 import functools
 import getopt
 import inspect
-import json
 import re
 
 import gdb
@@ -57,10 +56,6 @@ def clock_us():
     now = target.variable("timer_now")
     ms = int(now["now_high"]) << 32 | int(now["now_low"])
     return max(ms * 1000, int(gdb.parse_and_eval("timer_us::last")))
-
-
-def json_line(value):
-    print(json.dumps(value, separators=(",", ":")))
 
 
 # ---- tables ----------------------------------------------------------------

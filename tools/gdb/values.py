@@ -112,31 +112,10 @@ Example: print $slab_state($cache("inode"))"""
 
 
 @function
-def slab_owner(address):
-    """$slab_owner(ADDR): the last transaction on the object that the address
-is in, as "TASK NAME CALLER", of a cache in mode U.
-Example: print $slab_owner($cache("inode"))"""
-    b = Heap().buffer_at(int(address) & WORD_MASK)
-    if b is None:
-        return "no object"
-    if not b.cache.in_mode("U"):
-        return f"not recorded: {b.cache.name} is not in mode U"
-    return f"{b.last.task} {system.task_name(b.last.task)} " \
-        f"{b.last.names[0]}" if b.last else "none yet"
-
-
-@function
 def task(pid):
     """$task(PID): a struct task *.
 Example: print $task(1)->task_state"""
     return target.pointer(system.parse_task(str(int(pid))).address, "task")
-
-
-@function
-def task_name(pointer):
-    """$task_name(POINTER): the name of a task.
-Example: print $task_name(cpu_boot.cpu_task)"""
-    return record("task", int(pointer) & WORD_MASK).task_name
 
 
 @function

@@ -21,7 +21,7 @@ import pointer
 import reverse
 import slate_symbols
 import target
-from command import Command, json_line, parse_address
+from command import Command, parse_address
 from heap import Heap
 from references import life
 from stores import (Moment, Party, damaging, print_place, print_stack, skip,
@@ -280,12 +280,8 @@ WAYS = {
 AFTER_FREE = "modified", "dupfree", "unmapped", "stale"
 
 
-def as_json(frame):
-    return {"function": frame.name, "file": frame.file, "line": frame.line}
-
-
 class Culprit(Command):
-    """slab culprit [-j] [ADDR]
+    """slab culprit [ADDR]
     The code that damaged the heap, in a recorded run.
     Goes to the report of a heap error, the latest before this moment or else
     the first after it, and from there back to the instruction that caused it.
@@ -294,8 +290,8 @@ class Culprit(Command):
     counted, or dropped twice. Each has its source line and its callers. GDB is
     then at the first of them: `bt`, `info locals`, `reverse-step` start there.
     $damage is the address of the first wrong byte, $buffer that of the buffer.
-    With an address: the last store to the word there, before this moment. -j
-    prints one line of JSON. Needs a recording: `make record`, `make replay`."""
+    With an address: the last store to the word there, before this moment.
+    Needs a recording: `make record`, `make replay`."""
 
     def run(self, args):
         reverse.end()
@@ -304,30 +300,22 @@ class Culprit(Command):
         with reverse.alone():
             try:
                 if address is None:
-                    self.whole("j" in args)
+                    self.whole()
                 else:
-                    self.last_store(address, "j" in args)
+                    self.last_store(address)
             except (Fail, BadMemory):
                 reverse.return_to(before)
                 raise
 
     @staticmethod
-    def whole(json):
+    def whole():
         report = to_report()
         gdb.set_convenience_variable("damage", report.damage)
-        if not json:
-            report.show()
+        report.show()
         way = next((way for way, kinds in WAYS.items()
                     if report.kind in kinds.split()), _unknown)
         parties = way(report)
         gdb.set_convenience_variable("buffer", report.buffer)
-        if json:
-            json_line({"kind": report.kind, "cache": report.cache,
-                       "role": parties[0].role, **as_json(parties[0].stack[0]),
-                       "at": parties[0].moment.count, "report": report.count,
-                       "task": parties[0].moment.task, "second": None if
-                       len(parties) == 1 else as_json(parties[1].stack[0])})
-            return
         shown = {party.role: party for party in parties}
         for part in life(report, report.kind in AFTER_FREE
                          and parties[-1].moment) if report.bufctl else ():
@@ -337,7 +325,7 @@ class Culprit(Command):
         reverse.return_to(parties[0].moment.count)
 
     @staticmethod
-    def last_store(address, json):
+    def last_store(address):
         try:
             target.read(address, WORD)
         except BadMemory as e:
@@ -347,10 +335,6 @@ class Culprit(Command):
             raise Fail(f"0x{address:08x} was not written in this recording "
                        "before this moment")
         value = int.from_bytes(store.after, "little")
-        if json:
-            json_line({**as_json(store.blamed[0]), "at": store.count,
-                       "value": value, "task": store.task})
-            return
         print(f"0x{address:08x} became 0x{value:08x} by {store.blamed[0]}")
         print_place(store.blamed)
         print(f"  at instruction {store.count}, {store.task}")

@@ -47,7 +47,6 @@ SENTENCES = {
     "print $slab_state($cache(\"box\"))": '"used"',
     "print $slab_cache($cache(\"box\"))->cache_name": '"kmem_cache"',
     "print $slab_base((char *)$cache(\"box\") + 9) == $cache(\"box\")": "= 1",
-    "print $slab_owner($inode)": r'"1 kernel \w+\+0x',
     "slab whatis $inode": "object 0 of cache inode, in use: 0x",
     "slab log $inode": r"(?s)alloc .* inode .*\n {7}\w+\+0x.*1 shown; ",
     "slab refs $cache(\"box\")":
