@@ -1,6 +1,7 @@
 """The parts of all commands: numbers as the kernel shell prints them, tables,
 addresses as arguments, and the class Command."""
 
+import contextlib
 import functools
 import getopt
 import inspect
@@ -108,22 +109,10 @@ def merged(runs):
 
 # ---- arguments -------------------------------------------------------------
 
-def frame_variables(frame):
-    """(symbol, block) of a frame's variables, the innermost first."""
-    try:
-        block = frame.block()
-    except RuntimeError:
-        return
-    while block and not block.is_global and not block.is_static:
-        yield from ((s, block) for s in block
-                    if s.is_argument or s.is_variable)
-        block = None if block.function else block.superblock
-
-
 def _is_local(name):
     """Whether the selected frame's function has a variable of that name."""
-    return gdb.selected_thread() is not None and any(
-        s.name == name for s, _ in frame_variables(gdb.selected_frame()))
+    found = gdb.selected_thread() and gdb.lookup_symbol(name)[0]
+    return found is not None and found.needs_frame
 
 
 def evaluate(text):
@@ -185,18 +174,30 @@ class Arguments:
         return self.words[i] if i < len(self.words) else None
 
 
+@contextlib.contextmanager
+def one_line(name):
+    """Within it an error becomes one line. Drops cached memory first: GDB
+    reports no event when the machine continues because a breakpoint's condition
+    is false."""
+    target.forget()
+    try:
+        yield
+    except (Fail, gdb.MemoryError, *UNREADABLE) as e:
+        raise gdb.GdbError(f"{name}: {e}") from e
+
+
 class Command(gdb.Command):
     """A command. Its docstring has the usage, with options in brackets of
     their own, then a summary in one line, then more, and last an example, if
     the name alone is not one:
 
-        slab old [-j] SECONDS
-        Objects that have been in use for long.
-        Example: slab old 10
+        slab slabs [-v] [NAME]
+        A picture of a cache's slabs, a cell per object.
+        Example: slab slabs kmem_alloc_224
 
-    The last word may be an ADDR, any expression with blanks in it. A word in
-    lower case is typed as it is. run(args) executes it; a Fail that it raises
-    is printed as one line. Defining the class makes the command.
+    A single word that is an ADDR or a PID may be any expression with blanks in
+    it. run(args) executes the command; a Fail that it raises is printed as one
+    line. Defining the class makes the command.
     """
 
     offline = False  # it needs no target
@@ -216,12 +217,10 @@ class Command(gdb.Command):
         found = re.findall(r" \[-(\w)( \w+)?\]", self.usage)
         self.options = "".join(c + ":" * bool(value) for c, value in found)
         words = re.sub(r" \[-[^]]*\]", "", self.usage).split()[2:]
-        plain = re.sub(r"\[.*\]|\.+", "", " ".join(words)).split()
-        self.least, self.most = len(plain), \
-            16 if "..." in words else len(words)
-        self.joined = self.most == 1 and ":" not in self.options and \
-            re.search(r"ADDR|SLAB|BUF|PID|SECONDS", words[0]) is not None
-        self.choices = re.findall(r"\b[a-z]+\b", " ".join(words))
+        plain = re.sub(r"\[.*\]", "", " ".join(words)).split()
+        self.least, self.most = len(plain), len(words)
+        self.joined = self.most == 1 and not self.options and \
+            re.search("ADDR|PID", words[0]) is not None
         super().__init__(self.name, gdb.COMMAND_DATA)
         Command.instances.append(self)
 
@@ -234,9 +233,8 @@ class Command(gdb.Command):
         argv = [re.sub(r"""^(["'])(.*)\1$""", r"\2", word) for word in
                 re.findall(r"""(?:"[^"]*"|'[^']*'|"""
                            r"""\((?:[^()]|\([^()]*\))*\)|\S)+""", text)]
-        if self.joined:
-            flags = re.match(r"(\s*-[A-Za-z]+(?=\s|$))*\s*", text)[0]
-            argv = [*flags.split(), *filter(None, [text[len(flags):].strip()])]
+        if self.joined and argv:
+            argv = [text.strip()]
         try:
             found, words = getopt.gnu_getopt(argv, self.options)
         except getopt.GetoptError as e:
@@ -246,14 +244,12 @@ class Command(gdb.Command):
         return Arguments(words, found)
 
     def invoke(self, argument, from_tty):
-        target.forget()
         try:
-            args = self.parse(argument)
-            if not self.offline:
-                target.need_target()
-            self.run(args)
-        except (Fail, gdb.MemoryError, *UNREADABLE) as e:
-            raise gdb.GdbError(f"{self.name}: {e}") from e
+            with one_line(self.name):
+                args = self.parse(argument)
+                if not self.offline:
+                    target.need_target()
+                self.run(args)
         except KeyboardInterrupt:
             print("(interrupted)")
 
@@ -274,7 +270,8 @@ class Group(gdb.Command):
 
     def invoke(self, argument, from_tty):
         if argument and self.otherwise:
-            self.run(argument)
+            with one_line(self.name):
+                self.otherwise(argument)
             return
         if argument:
             raise gdb.GdbError(f"{self.name}: there is no "
@@ -286,28 +283,16 @@ class Group(gdb.Command):
             if command.name.startswith(f"{self.name} "):
                 print(f"{command.usage}\n        {command.summary}")
 
-    def run(self, line):
-        target.forget()
-        try:
-            self.otherwise(line)
-        except (Fail, gdb.MemoryError, *UNREADABLE) as e:
-            raise gdb.GdbError(f"{self.name}: {e}") from e
-
 
 def function(value):
-    """Makes a Python function one for GDB's expressions: $name(). Its errors
-    are one line. Drops cached memory first: GDB reports no event when the
-    machine continues because a breakpoint's condition is false."""
+    """Makes a Python function one for GDB's expressions: $name()."""
     class Function(gdb.Function):
         __doc__ = value.__doc__
 
         def invoke(self, *args):
-            target.forget()
-            try:
+            with one_line(f"${value.__name__}"):
                 target.need_target()
                 return value(*args)
-            except (Fail, *UNREADABLE) as e:
-                raise gdb.GdbError(f"${value.__name__}: {e}") from e
 
     Function(value.__name__)
     return value
