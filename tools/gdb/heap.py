@@ -49,7 +49,6 @@ class Pages:
                        target.enumerators("page_state", "PAGE_").items()
                        if name != "states"}
         self.kernel_base = constant("KERNEL_BASE")
-        self.orders = constant("BUDDY_ORDERS")
 
     def page(self, i):
         """The struct page of frame `i`."""
@@ -75,26 +74,18 @@ class Pages:
         i = self.frame(address)
         return self.state(i) == state and self.owner(i) == owner
 
-    @functools.cached_property
-    def columns(self):
-        """(states, orders) of all frames, by number."""
-        data = target.read_run(self.base, self.count * self.layout.size)
-        return tuple(data[self.layout.offset(name)::self.layout.size]
-                     for name in ("page_state", "page_order"))
-
     def in_state(self, name):
         """(first address, end) of each frame in a state."""
+        data = target.read_run(self.base, self.count * self.layout.size)
+        states = data[self.layout.offset("page_state")::self.layout.size]
         return [(self.virtual(i), self.virtual(i + 1)) for i, state in
-                enumerate(self.columns[0]) if self.states.get(state) == name]
+                enumerate(states) if self.states.get(state) == name]
 
-    def blocks(self):
-        """(first frame, frames, state) of each block; a frame outside of blocks
-        is a block by itself."""
-        i, (states, orders) = 0, self.columns
-        while i < self.count:
-            size = 1 << orders[i] if orders[i] < self.orders else 1
-            yield i, min(size, self.count - i), self.states.get(states[i], "?")
-            i += size
+    def head(self, i):
+        """The first frame of the block that frame `i` is in."""
+        while i and self.state(i) == "tail":
+            i -= 1
+        return i
 
 
 # ---- caches ----------------------------------------------------------------
@@ -162,23 +153,19 @@ class Cache(Record):
         """All its buffers, slabs in list order."""
         return [b for slab in self.slab_list for b in slab.buffers]
 
-    def chain(self, bucket):
+    def _chain(self, bucket):
         """The bufctls of one bucket. Raises Broken."""
         yield from target.walk_chain(word(self.hash + bucket * WORD),
                                      lambda at: record("kmem_bufctl", at).next,
                                      max(self.inuse, 0) + 1)
 
     @functools.cached_property
-    def chains(self):
-        """[the bufctls of a bucket], each up to where the chain breaks."""
-        return [[*up_to_break(self.chain(bucket))]
-                for bucket in range(self.hash_size)]
-
-    @functools.cached_property
     def bufctls(self):
-        """{buffer in use: the address of its bufctl} of a hashed cache."""
+        """{buffer in use: the address of its bufctl} of a hashed cache; of each
+        chain up to where it breaks."""
         return {record("kmem_bufctl", at).addr: at
-                for chain in self.chains for at in chain}
+                for bucket in range(self.hash_size)
+                for at in up_to_break(self._chain(bucket))}
 
     def bufctl_plausible(self, address):
         """Whether a bufctl of this cache can be there."""

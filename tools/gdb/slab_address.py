@@ -6,8 +6,8 @@ import system
 import target
 from command import Command, Hex, Table, parse_address, plural
 from heap import Heap
-from target import (PAGE_MASK, PAGE_SHIFT, UNREADABLE, WORD, constant, linker,
-                    register, words)
+from target import (PAGE_MASK, PAGE_SHIFT, WORD, constant, linker, register,
+                    words)
 
 REGISTERS = "eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp"
 
@@ -68,31 +68,16 @@ def print_place(slab, address):
 
 
 def print_use(address):
-    """Prints the part of the kernel's image there, or the stack's task."""
+    """Prints the part of the kernel's image there, and the stack's task."""
     if target.is_code(address):
         print(f"code: {target.symbol_text(address)}")
     elif linker("rodata_start") <= address < linker("rodata_end"):
         print("read-only data of the kernel")
     elif linker("rodata_end") <= address < linker("image_end"):
         print(f"data: {target.symbol_text(address)}")
-    try:
-        for start, end, _, task in system.stacks():
-            if start <= address < end:
-                print(f"on the stack of task {task.task_pid} "
-                      f"({task.task_name})")
-    except UNREADABLE as e:
-        print(f"! tasks: {e}")
-
-
-def print_mappings(what, wanted):
-    """A line for each page of a program that is wanted(address, frame)."""
-    found = [page for page in system.program_pages()
-             if wanted(page[1], page[2] >> PAGE_SHIFT)]
-    for task, at, entry in found:
-        print(f"  page 0x{at:08x} of task {task.task_pid} "
-              f"({task.task_name}): frame {entry >> PAGE_SHIFT}")
-    if not found:
-        print(what)
+    task = system.on_stack(address)
+    if task:
+        print(f"on the stack of task {task.task_pid} ({task.task_name})")
 
 
 class Whatis(Command):
@@ -101,16 +86,15 @@ class Whatis(Command):
     The frame that holds the address and its owner; in a slab also the cache,
     the object's index, whether it is in use, which part of it the address is
     in, and of caches in mode U its last transactions; of memory that mode S
-    unmapped, its last use. Of a program's page the tasks that map it. ADDR is a
-    number, a symbol, a variable of this frame or an expression.
+    unmapped, its last use. ADDR is a number, a symbol, a variable of this frame
+    or an expression.
     Example: slab whatis kmem_cache_alloc"""
 
     def run(self, args):
         address, heap = parse_address(args.word()), Heap()
         if address < heap.pages.kernel_base:
-            print(f"0x{address:08x}: an address of programs")
-            print_mappings("  no task has a page there now",
-                           lambda at, _: at == address & ~PAGE_MASK)
+            print(f"0x{address:08x}: an address of programs; `slate space` "
+                  "shows the pages of one")
         elif heap.pages.frame(address) is None:
             print(f"0x{address:08x}: no memory that the kernel manages")
         else:
@@ -118,10 +102,7 @@ class Whatis(Command):
 
     def managed(self, heap, address, frame):
         pages = heap.pages
-        state, head = pages.state(frame), frame
-        if state == "tail":
-            head = next(first for first, size, _ in pages.blocks()
-                        if first <= frame < first + size)
+        state, head = pages.state(frame), pages.head(frame)
         order = "" if pages.state(head) not in ("free", "allocated") else \
             f" (order {pages.page(head).order}, from frame {head})"
         print(f"0x{address:08x}: frame {frame}, {pages.state(head)}{order}, "
@@ -133,10 +114,7 @@ class Whatis(Command):
             print_place(slab, address)
         elif state == "hash":
             print(f"hash table of cache {heap.name_at(pages.owner(frame))}")
-        elif state == "user":
-            print_mappings("! no task maps it",
-                           lambda _, found: found == frame)
-        elif state != "kernel":
+        elif state not in ("kernel", "user"):
             print("in no slab")
 
 

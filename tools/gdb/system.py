@@ -5,10 +5,9 @@ UNREADABLE.
 
 import target
 from command import evaluate
-from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, UNREADABLE, WORD,
-                    WORD_MASK, BadMemory, Fail, address_of, constant,
-                    enumerators, good, members, read, record, record_of,
-                    string, word)
+from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Fail,
+                    address_of, constant, enumerators, good, members, read,
+                    record, record_of, string, word)
 
 # ---- tasks -----------------------------------------------------------------
 
@@ -38,13 +37,19 @@ def current():
                         record_of("cpu_boot")))
 
 
-def on_processor():
-    """The task on whose kernel stack ESP is, or that runs in ring 3; in the
-    middle of a switch it is not the one that is marked as running."""
-    esp, boot = target.register("esp"), target.linker("boot_stack_bottom")
+def on_stack(address):
+    """The task on whose kernel stack an address is, or None."""
+    boot = target.linker("boot_stack_bottom")
     return next((t for t in good(tasks())
-                 if (t.task_kstack or boot) < esp <= t.task_stack_top),
-                current())
+                 if (t.task_kstack or boot) <= address < t.task_stack_top),
+                None)
+
+
+def on_processor():
+    """The task on whose kernel stack ESP is, at its end if it is empty, or that
+    runs in ring 3; in the middle of a switch it is not the one that is marked
+    as running."""
+    return on_stack(target.register("esp") - 1) or current()
 
 
 def runs(task):
@@ -109,17 +114,6 @@ def waiters(head):
     return good(members(head, "task", "task_link"))
 
 
-def stacks():
-    """(begin, end, stack pointer or None if the task runs, name) of each kernel
-    stack. Raises Broken."""
-    boot = target.linker("boot_stack_bottom")
-    for task in tasks():
-        if isinstance(task, UNREADABLE):
-            raise task
-        yield task.task_kstack or boot, task.task_stack_top, \
-            task.task_esp, task
-
-
 # ---- files ---------------------------------------------------------------
 
 def fs_name(inode):
@@ -165,20 +159,6 @@ def mapped(space):
             found.update((i * span + j * PAGE_SIZE, page) for j, page in
                          enumerate(target.words(table)) if page)
     return found, tables
-
-
-def program_pages():
-    """(task, address, page table entry) of each page of each program; a line
-    about what cannot be read."""
-    for task in tasks():
-        if isinstance(task, UNREADABLE):
-            print(f"! {task}")
-        elif task.task_space:
-            try:
-                pages, _ = mapped(record("space", task.task_space))
-                yield from ((task, at, pages[at]) for at in pages)
-            except BadMemory as e:
-                print(f"! the space of {title(task)}: {e}")
 
 
 def user_read(pages, address, size):
