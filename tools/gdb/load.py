@@ -13,6 +13,6 @@ Group("slab", "Views of the heap, which only read memory")
 Group("slate", "The kernel's own reports, and views of its tasks")
 
 for _name in ("slab_caches", "slab_slabs", "slab_address", "slab_log",
-              "slate_tasks", "slate_stack", "slate_locks", "slate_symbols",
-              "slate_report", "values", "culprit"):
+              "slate_tasks", "slate_stack", "slate_locks", "slate_report",
+              "values", "culprit"):
     __import__(_name)

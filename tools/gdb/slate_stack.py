@@ -19,7 +19,7 @@ import re
 import gdb
 import gdb.unwinder
 
-import slate_symbols
+import programs
 import system
 import target
 from command import Command
@@ -287,7 +287,7 @@ def user_registers(task):
 
 def print_user(task, number):
     """Prints the frames of the program, numbered from `number` on."""
-    with slate_symbols.loaded_for(task) as file:
+    with programs.loaded_for(task) as file:
         print(f"-- ring 3, {task.task_name}: "
               f"{target.relative(file) if file else 'no symbols are known'}")
         stack = UserStack(record("space", task.task_space),

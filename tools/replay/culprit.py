@@ -18,8 +18,9 @@ import re
 import gdb
 
 import pointer
+import programs
 import reverse
-import slate_symbols
+import system
 import target
 from command import Command, parse_address
 from heap import Heap
@@ -100,7 +101,7 @@ def program_report():
     with reverse.stop_at("end_program"):
         while reverse.back() and reverse.count() > reverse.start():
             _to_fault()
-            slate_symbols.follow()
+            programs.load_for(system.current())
             frame = gdb.newest_frame()
             while frame and frame.name() != "mm_panic":
                 frame = frame.older()

@@ -32,11 +32,11 @@ PROGRAMS = ("run -b sh -c 'sleep 99|cat';run -b sleep 99;run -b -p init;"
 EXAMPLES = {"slate bt": "slate bt 2", "slate dmesg": "slate dmesg -n 5",
             "slate enter": "slate enter 2", "slate locks": "slate locks",
             "slate space": "slate space 4",
-            "slate symbols": "slate symbols ping",
             "slate tasks": "slate tasks"}
 
-IN_CAT = ["slate symbols", "bt 1", "slate bt", "output $pid()",
-          "slate symbols off"]
+FOLDER = os.path.relpath(BUILD, ROOT)
+IN_CAT = ["bt 1", "slate bt", "output $pid()", "slate bt 4", "bt 1 # again",
+          "remove-symbol-file -a copy_file"]
 
 
 def is_early(entry):
@@ -75,8 +75,7 @@ WRONG = {"slate tasks 5": "slate tasks: usage: slate tasks",
          "slate enter 1": "slate enter: task 1 has no stack to enter: it runs, "
                           "or has ended",
          "slate space 2": "slate space: task 2 has no address space; programs "
-                          "have",
-         "slate symbols x": "slate symbols: there is no program x in"}
+                          "have"}
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +87,7 @@ def core_file(shared_path):
 def run(kernel, core_file):
     cat = 'copy_file if $_streq(cpu_boot.cpu_task->task_name, "cat")'
     looks = [f"help {command}" for command in EXAMPLES]
-    steps = [("shell_run", ["slate symbols on"]),
+    steps = [("shell_run", [f"add-symbol-file {FOLDER}/user/bin/cat"]),
              ("mutex_unlock", ["slate locks"]), (cat, IN_CAT),
              ("cmd_dmesg", ASKED), ("taskcmd_reap", [*looks, *WRONG])]
     # A run repeats itself exactly; another size is another run. pong copies
@@ -232,17 +231,17 @@ def test_conditions_look_anew_each_time(kernel):
     assert session.said[0]["slate bt"].startswith("wc(5), running\n")
 
 
-def test_symbols_follow_exec(run):
-    """A breakpoint in cat, set before there was a cat, was reached in it."""
+def test_a_breakpoint_in_a_program(run):
+    """It was set before there was a cat."""
     said = run.said[2]
-    assert said["slate symbols"].endswith(
-        "/user/bin/cat, replaced at every exec\n"), said
     assert re.match(r"#0  (0x\w+ in )?copy_file \(.*\) at user/lib/copy.c",
                     said["bt 1"]), said
     assert names_in(said["slate bt"]) == \
         ["copy_file", "main", "start", "_start"]
     assert said["output $pid()"] == "9"
-    assert said["slate symbols off"] == "symbols of no program\n"
+    assert names_in(said["slate bt 4"].split("-- ring 3, sh")[1])[-2:] == \
+        ["start", "_start"]
+    assert said["bt 1 # again"] == said["bt 1"]
 
 
 def test_locks(run, live):
@@ -262,13 +261,6 @@ def test_the_core_says_the_same(kernel, core_file, live):
         return re.sub(r"^\$\d+", "$", answer, flags=re.M)
     for command in VIEWS:
         assert text(said[command]) == text(live[command]), command
-
-
-def test_a_core_is_not_executed(kernel, core_file):
-    said = gdb.examine(kernel, core_file, ["slate symbols on"])
-    assert said["slate symbols on"] == \
-        "error: slate symbols: nothing is executed in a core; load by hand: " \
-        "slate symbols PID\n"
 
 
 # ---- the book --------------------------------------------------------------
