@@ -418,9 +418,3 @@ class Heap:
         owner = self.cache_at(raw.cache)
         link = raw.where("link")
         return Slab(owner, link) if owner and link != owner.sentinel else None
-
-
-# ---- damage ----------------------------------------------------------------
-
-def show_caller(transaction):
-    return transaction.names[0] if transaction else "-"

@@ -5,7 +5,7 @@ import itertools
 
 import target
 from command import Command, Table, parse_address, seconds
-from heap import Heap, Transaction, show_caller
+from heap import Heap, Transaction
 from target import Record
 
 
@@ -22,9 +22,10 @@ class Entry(Record):
         self.bytes = self.log_size or (cache.size if known else 1)
 
     def row(self, table):
+        caller = self.trans.names[0].split("+")[0] if self.trans.names else "-"
         table.row(self.seq, seconds(self.trans.ago)[:10], self.op, self.cpu,
                   self.trans.task, self.cache, f"{self.slab:08x}",
-                  f"{self.buf:08x}", show_caller(self.trans).split("+")[0])
+                  f"{self.buf:08x}", caller)
 
 
 def newest_first(heap, array):

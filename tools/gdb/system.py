@@ -25,16 +25,13 @@ def cpus():
             yield record("cpu", word(at + i * WORD))
 
 
-def task_of(cpu):
-    """The task that it runs, or None before there are any."""
-    return record("task", cpu.cpu_task) if cpu.cpu_task else None
-
-
 def current():
-    """The task that runs on the processor that GDB shows: its thread."""
+    """The task that runs on the processor that GDB shows: its thread. None
+    before there are any."""
     number = target.thread() - 1
-    return task_of(next((cpu for cpu in cpus() if cpu.cpu_number == number),
-                        record_of("cpu_boot")))
+    cpu = next((cpu for cpu in cpus() if cpu.cpu_number == number),
+               record_of("cpu_boot"))
+    return record("task", cpu.cpu_task) if cpu.cpu_task else None
 
 
 def on_stack(address):
@@ -57,10 +54,6 @@ def runs(task):
     return task.address == getattr(on_processor(), "address", None)
 
 
-def find_task(pid):
-    return next((t for t in good(tasks()) if t.task_pid == pid), None)
-
-
 def parse_task(text):
     """The task of an argument: a pid, or an expression whose value is a pid or
     the address of a task."""
@@ -75,8 +68,8 @@ def parse_task(text):
 
 
 def task_name(pid):
-    task = find_task(pid)
-    return "boot" if pid == 0 else task.task_name if task else "gone"
+    return "boot" if pid == 0 else next(
+        (t.task_name for t in good(tasks()) if t.task_pid == pid), "gone")
 
 
 def state_of(task):

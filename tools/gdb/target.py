@@ -366,16 +366,12 @@ def record(tag, address):
     return Record(*place(tag, address))
 
 
-def record_at(value):
-    """The structure in a gdb.Value, as a Record."""
+def record_of(name, file=None):
+    """The structure in a variable of the kernel, as a Record."""
+    value = variable(name, file)
     what = layout_of(value.type.strip_typedefs())
     address = int(value.address) & WORD_MASK
     return Record(what, read(address, what.size), address)
-
-
-def record_of(name, file=None):
-    """The structure in a variable of the kernel, as a Record."""
-    return record_at(variable(name, file))
 
 
 # ---- lists -----------------------------------------------------------------

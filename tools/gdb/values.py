@@ -44,19 +44,6 @@ def about_inode(address):
         f"{plural(inode.inode_refs, 'reference')}"
 
 
-def about_pipe(address):
-    pipe = record("pipe", address)
-    return f"{plural(pipe.pipe_bytes, 'byte')} in it, " \
-        f"{plural(pipe.pipe_readers, 'reader')}, " \
-        f"{plural(pipe.pipe_writers, 'writer')}"
-
-
-def about_port(address):
-    port = record("port", address)
-    return f"port {port.port_number}, {port.port_calls} calls" + \
-        ("" if port.port_holders else ", dead")
-
-
 def about_file(address):
     f = record("file", address)
     access = system.access_text(f.file_flags)
@@ -65,18 +52,10 @@ def about_file(address):
     return f"{access} at {f.file_offset}, {about_inode(f.file_inode)}"
 
 
-def about_space(address):
-    space = record("space", address)
-    return f"{plural(space.space_pages, 'page')}, " \
-        f"{plural(space.space_tables, 'page table')}, break " \
-        f"0x{space.space_break:08x}"
-
-
 register_printers("slate", {
     "kmem_cache": about_cache, "kmem_slab": about_slab,
-    "list": about_list,
-    "task": about_task, "inode": about_inode, "pipe": about_pipe,
-    "port": about_port, "file": about_file, "space": about_space})
+    "list": about_list, "task": about_task, "inode": about_inode,
+    "file": about_file})
 
 
 @function

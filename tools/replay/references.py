@@ -13,8 +13,7 @@ from balance import unbalanced
 from heap import Heap
 from slab_address import memory
 from stores import Party, outer, print_stack, skip, stores
-from target import (PAGE_SHIFT, WORD, WORD_MASK, Fail, linker, register, word,
-                    words)
+from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
 
 COUNT_MAX = 1 << 16  # a larger value is not a count
 
@@ -34,21 +33,14 @@ def counts_in(kind, name="", at=0):
     return found
 
 
-def remembered():
-    """The addresses of the allocator's own record, which are not pointers to
-    objects."""
-    value = target.variable("kmem_last_error")
-    start = int(value.address) & WORD_MASK
-    yield range(start, start + value.type.sizeof)
-
-
 def places_of(address, cache):
     """The words in use that point to `address` and may be references: not those
-    on stacks, of the allocator, of hash tables, and of other objects of the
-    cache, which are links of lists."""
-    heap, found = Heap(), set()
-    stack = range(linker("boot_stack_bottom"), linker("boot_stack_top"))
-    forgotten = [*remembered(), stack]
+    on stacks, of the allocator and its report, of hash tables, and of other
+    objects of the cache, which are links of lists."""
+    heap, found, error = Heap(), set(), target.record_of("kmem_last_error")
+    forgotten = [
+        range(linker("boot_stack_bottom"), linker("boot_stack_top")),
+        range(error.address, error.address + error.layout.size)]
     for base, data in memory(heap):
         if address.to_bytes(WORD, "little") not in data:
             continue
