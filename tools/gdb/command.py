@@ -186,6 +186,20 @@ def one_line(name):
         raise gdb.GdbError(f"{name}: {e}") from e
 
 
+@contextlib.contextmanager
+def alone():
+    """Within it the user's breakpoints are off: only a command's own stop."""
+    others = [b for b in gdb.breakpoints() if b.enabled]
+    for stop in others:
+        stop.enabled = False
+    try:
+        yield
+    finally:
+        for stop in others:
+            if stop.is_valid():
+                stop.enabled = True
+
+
 class Command(gdb.Command):
     """A command. Its docstring has the usage, with options in brackets of
     their own, then a summary in one line, then more, and last an example, if

@@ -14,7 +14,7 @@ import gdb
 
 import slate_stack
 import target
-from command import Group, evaluate
+from command import Group, alone, evaluate
 from heap import Heap
 from target import Fail, constant, linker, variable
 
@@ -155,16 +155,14 @@ class Call:
 
 
 @contextlib.contextmanager
-def alone(call):
-    """Only our own breakpoints stop, and only this processor runs."""
-    enabled = [b for b in gdb.breakpoints() if b.enabled]
+def around(call):
+    """Within it the call can end, and only this processor runs; then all is put
+    back."""
     locking = gdb.parameter("scheduler-locking")
     level = gdb.selected_frame().level()
     gdb.newest_frame().select()  # registers are set in the innermost frame
     entered = slate_stack.unwinder.entered
     own = [Full(call), *(End(call, name) for name in ENDS)]
-    for b in enabled:
-        b.enabled = False
     gdb.execute("set scheduler-locking on")
     try:
         yield
@@ -172,8 +170,6 @@ def alone(call):
         gdb.execute(f"set scheduler-locking {locking}")
         for b in own:
             b.delete()
-        for b in enabled:
-            b.enabled = True
         call.machine.put_back()
         slate_stack.enter(entered)
         gdb.execute(f"frame level {level}", to_string=True)
@@ -192,7 +188,7 @@ def report(line):
     check()
     line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
     call = Call(line)
-    with alone(call):
+    with alone(), around(call):
         status = call.run()
     print(call.text.decode("latin-1"), end="")
     if call.ended:

@@ -22,7 +22,7 @@ import programs
 import reverse
 import system
 import target
-from command import Command, parse_address
+from command import Command, alone, parse_address
 from heap import Heap
 from references import life
 from stores import (Moment, Party, damaging, print_place, print_stack, skip,
@@ -298,7 +298,7 @@ class Culprit(Command):
         reverse.end()
         address = args.word() and parse_address(args.word())
         before = reverse.count()
-        with reverse.alone():
+        with alone():
             try:
                 if address is None:
                     self.whole()

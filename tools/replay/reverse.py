@@ -102,20 +102,6 @@ def _silence():
         os.close(standard)
 
 
-@contextlib.contextmanager
-def alone():
-    """Within it the user's breakpoints are off: a command searches."""
-    others = [b for b in gdb.breakpoints() if b.enabled]
-    for stop in others:
-        stop.enabled = False
-    try:
-        yield
-    finally:
-        for stop in others:
-            if stop.is_valid():
-                stop.enabled = True
-
-
 WATCH = gdb.BP_WATCHPOINT, gdb.WP_WRITE
 
 
