@@ -25,59 +25,25 @@ import sys
 import zlib
 from pathlib import Path
 
-from tools.run import corefile, qemu
-
-PROMPT = r"(?:\A|\n)slate> \Z"
-PANIC = r"(?:\A|\n)slate!> \Z"
+from tools.run import corefile, qemu, run
 
 
-def switch(name):
-    """An on/off setting from the environment."""
-    return os.environ.get(name, "") not in ("", "0")
-
-
-class Run:
-    """A machine and its output so far."""
-
-    def __init__(self, machine, commands):
-        self.machine = machine
-        self.commands = commands
-        self.printed = 0
-
-    def show(self):
-        """Prints new output of the serial line."""
-        text = self.machine.buffer[self.printed:]
-        self.printed = len(self.machine.buffer)
-        sys.stdout.write(qemu.plain(text))
-        sys.stdout.flush()
-
-    def at_prompt(self):
-        """Why the kernel prompts, or None. The first prompt only echoes
-        the commands; at the next one they have ended."""
-        text = qemu.plain(self.machine.buffer)
-        if re.search(PANIC, text):
-            return "the kernel has panicked"
-        if self.commands:
-            line = text.find("slate> " + self.commands[:40])
-            end = text.find("\n", line)
-            if line < 0 or end < 0:
-                return None
-            text = text[end:]
-        return "the kernel is at its prompt" if re.search(PROMPT, text) \
-            else None
-
-    def end(self):
-        """Runs until there is a reason to stop; returns the reason."""
-        while True:
-            if self.machine.receive(0.1):
-                self.show()
-                reason = self.at_prompt()
-                if reason:
-                    return reason
-                continue
-            event = self.machine.qmp.event()
-            if event and event["event"] == "SHUTDOWN":
-                return f"the machine has ended: {event['data']['reason']}"
+def run_on(machine):
+    """Prints the kernel's output until there is a reason to stop, and returns
+    that."""
+    while True:
+        more = machine.receive(0.1)
+        if more:
+            sys.stdout.write(qemu.plain(machine.buffer))
+            sys.stdout.flush()
+            machine.buffer = ""
+        if machine.waiting("shell"):
+            panics = machine.events("panic")
+            return "the kernel has panicked" if panics else \
+                "the kernel is at its prompt"
+        event = None if more else machine.qmp.event()
+        if event and event["event"] == "SHUTDOWN":
+            return f"the machine has ended: {event['data']['reason']}"
 
 
 def save_memory(machine, path):
@@ -106,17 +72,16 @@ def save_screen(machine, path):
     print(f"its screen is in {path}")
 
 
-def run(kernel, path, screen):
+def save(kernel, path, screen):
     """Boots, waits, prints the reason for the end, saves the file."""
-    commands = os.environ.get("CMD", "")
-    line = qemu.kernel_line(commands, os.environ.get("APPEND", ""))
+    line = qemu.kernel_line(os.environ.get("CMD", ""),
+                            os.environ.get("APPEND", ""))
     memory = os.environ.get("MEM") or "128"
-    with qemu.Machine(kernel, line, memory, switch("ICOUNT"),
+    with qemu.Machine(kernel, line, memory, run.switch("ICOUNT"),
                       leave=["-no-shutdown"], screen=screen) as machine:
         print("Ctrl-C ends the run and keeps what there is then.")
-        state = Run(machine, commands)
         try:
-            reason = state.end()
+            reason = run_on(machine)
         except KeyboardInterrupt:
             reason = "Ctrl-C"
         machine.qmp.execute("stop")
@@ -137,7 +102,7 @@ def main():
     if not memory.rstrip("MG").isdigit():
         sys.exit(f"{target}: MEM={memory} is not a number of MiB, as in MEM=16")
     try:
-        run(args.kernel, args.file, args.screen)
+        save(args.kernel, args.file, args.screen)
     except (qemu.QemuError, OSError, json.JSONDecodeError) as e:
         sys.exit(f"{target}: {e}")
 
