@@ -109,12 +109,6 @@ def merged(runs):
 
 # ---- arguments -------------------------------------------------------------
 
-def _is_local(name):
-    """Whether the selected frame's function has a variable of that name."""
-    found = gdb.selected_thread() and gdb.lookup_symbol(name)[0]
-    return found is not None and found.needs_frame
-
-
 def evaluate(text):
     """The number that an expression means: the value of a pointer or integer,
     the address of anything larger and of a function. None if the text is no
@@ -131,13 +125,8 @@ def evaluate(text):
 
 
 def parse_address(text):
-    """An address: a number; the name of a variable of the selected frame (its
-    value); the name of a function or variable of the kernel (its address, as
-    in the shell); any other expression (its value); hexadecimal digits."""
-    if re.fullmatch(r"[A-Za-z_]\w*", text) and not _is_local(text):
-        found = target.symbol(text)
-        if found is not None and found.addr_class != gdb.SYMBOL_LOC_TYPEDEF:
-            return int(found.value().address) & WORD_MASK
+    """An address: any expression, or hexadecimal digits as the kernel prints
+    them."""
     value = evaluate(text)
     if value is None and re.fullmatch(r"[0-9a-fA-F]{1,8}", text):
         value = int(text, 16)

@@ -86,8 +86,7 @@ class Whatis(Command):
     The frame that holds the address and its owner; in a slab also the cache,
     the object's index, whether it is in use, which part of it the address is
     in, and of caches in mode U its last transactions; of memory that mode S
-    unmapped, its last use. ADDR is a number, a symbol, a variable of this frame
-    or an expression.
+    unmapped, its last use. ADDR is any expression.
     Example: slab whatis kmem_cache_alloc"""
 
     def run(self, args):
