@@ -349,23 +349,13 @@ class Heap:
 
     def __init__(self):
         self.pages = Pages()
-        self.notes = []
-        self.caches = list(self._caches())
-        state = target.enumerators("kmem_state", "KMEM_").get(
-            target.integer("kmem_state"))
-        if state != "up":
-            self.notes.append("the allocator is not up yet")
-
-    def _caches(self):
-        offset = target.layout("kmem_cache").offset("link")
-        try:
-            for link in target.walk_list(target.address_of("kmem_caches")):
-                try:
-                    yield Cache(self, link - offset)
-                except target.BadMemory as e:
-                    self.notes.append(f"cache 0x{link - offset:08x}: {e}")
-        except UNREADABLE as e:
-            self.notes.append(f"list of caches: {e}")
+        self.caches, self.notes = [], []
+        for found in target.members(target.address_of("kmem_caches"),
+                                    "kmem_cache", "cache_link"):
+            if isinstance(found, UNREADABLE):
+                self.notes.append(found)
+            else:
+                self.caches.append(Cache(self, found.address))
 
     def find(self, name):
         return next((c for c in self.caches if c.name == name), None)

@@ -34,7 +34,10 @@ class Kmastat(Command):
         pattern = args.word() or "*"
         if not set("*?") & set(pattern):
             pattern = f"*{pattern}*"
-        found = [c for c in Heap().ordered() if fnmatch(c.name, pattern)]
+        heap = Heap()
+        for note in heap.notes:
+            print(f"! {note}")
+        found = [c for c in heap.ordered() if fnmatch(c.name, pattern)]
         if not found:
             raise Fail(f"no cache matches '{args.word()}'; `slab kmastat '*'` "
                        "lists them")

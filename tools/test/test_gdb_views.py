@@ -12,6 +12,7 @@ from conftest import ROOT
 from tools.run import gdb, watchdog
 
 BOX = "kmem create box 200;kmem alloc box 50;kmem free box 17;"
+TUB = "kmem create tub 100;kmem alloc tub 9;kmem free tub 3 fifo;"
 END = "power_off"
 
 COMMANDS = "kmastat log refs slabs walk whatis".split()
@@ -53,6 +54,7 @@ SENTENCES = {
         r"object 0x\w{8} of kmem_play_cache \+ 8\n(.|\n)*\d references",
     "slab slabs $cache(\"box\")": "> +0x",
     "slab walk alloc $cache(\"box\") -n sizeof(short)": "\n2 rows\n",
+    "slab walk free tub -n 4": r"(?s) 2 free .* 1 free .* 0 free .* 9 free ",
 }
 INTERRUPT = "python import heap; heap.Slab.wrong = property(" \
             "lambda _: (_ for _ in ()).throw(KeyboardInterrupt()))"
@@ -120,7 +122,7 @@ def views(examples):
 @pytest.fixture(scope="module")
 def machine(kernel, views, examples, shared_path):
     return gdb.Session(
-        kernel, f"{BOX}run ls;poweroff",
+        kernel, f"{BOX}{TUB}run ls;poweroff",
         [(END, [*views, *map(same, SAME), *ERRORS,
                 INTERRUPT, "slab slabs box # ^C"])],
         append="kmem.debug=U,inode", core_at=0,
@@ -195,6 +197,8 @@ BROKEN = [
     ("$slab->slab_link.next", "&$slab->slab_link", "slab slabs box", "^>.0x"),
     ("$slab->slab_link.next", "(void *)0x12345678", "slab slabs box",
      "^>.0x"),
+    ("$box->cache_link.next", "(struct list *)0x10", "slab kmastat",
+     "! the list leads to 0x00000010, which cannot be read"),
     ("$box->cache_frees", "$box->cache_allocs + 5", "slab kmastat box",
      "^!box +200 +200 +-5 "),
     ("$box->cache_chunk", "0", "slab walk alloc box", r"\d+ rows"),
