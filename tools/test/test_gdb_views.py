@@ -49,6 +49,7 @@ SENTENCES = {
     "print $slab_cache($cache(\"box\"))->cache_name": '"kmem_cache"',
     "print $slab_base((char *)$cache(\"box\") + 9) == $cache(\"box\")": "= 1",
     "slab whatis $inode": "object 0 of cache inode, in use: 0x",
+    "slab whatis $esp": r"\non the stack of task 1 \(kernel\)\n",
     "slab log $inode": r"(?s)alloc .* inode .*\n {7}\w+\+0x.*1 shown; ",
     "slab refs $cache(\"box\")":
         r"object 0x\w{8} of kmem_play_cache \+ 8\n(.|\n)*\d references",
