@@ -188,9 +188,13 @@ KERNEL       := $(BUILD)/$(PRODUCT_NAME).elf
 WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
 ISO          := $(BUILD)/$(PRODUCT_NAME).iso
 
+# $(call saved,FILE): its text, "" without it. A make before 4.2 knows no
+# $(file <...), and has to start a program for each.
+saved = $(or $(file <$(1)),$(shell cat $(1) 2>/dev/null))
+
 # $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
 define stamp
-ifneq ($$(strip $$(shell cat $(1) 2>/dev/null)),$$(strip $(2)))
+ifneq ($$(strip $$(call saved,$(1))),$$(strip $(2)))
 $(1): FORCE
 endif
 $(1):
