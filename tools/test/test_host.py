@@ -12,14 +12,14 @@ from tools.test import tap
 pytestmark = pytest.mark.plain
 
 MMTEST = BUILD / "host" / "mmtest"
-SEEDS = tiers([1], [20060102])
-OPERATIONS = 500_000
-MODES_OPERATIONS = 60_000
-# The operations with most schedules beside the others, two thirds of the time
-# of them all: for `make test-all`.
+# A seed, and how many operations follow from it.
+TRACES = tiers([(1, 200_000)], [(20060102, 500_000)])
+MODES = tiers([(1, 20_000)], [(20060102, 60_000)])
+# The operations with most schedules beside the others, three quarters of the
+# time of them all: for `make test-all`.
 MOST = {f"explore_pairs.{name}" for name in
-        ("create_own", "reap", "reap_ws", "snapshot", "verify",
-         "verify_often")}
+        ("alloc_checked", "create_own", "modes_idle", "modes_queue", "reap",
+         "reap_ws", "snapshot", "update", "verify", "verify_often")}
 
 
 def mmtest(*arguments):
@@ -87,7 +87,8 @@ def test_other_allocators_serve_the_interface():
 
 def test_a_case_ends_when_its_budget_is_used_up():
     """One that starts processes as well; with enough steps it passes."""
-    names = ["kmem.S23_large_slabs_are_coloured_too", "explore_pairs.reap"]
+    names = ["kmem.S23_large_slabs_are_coloured_too",
+             "explore_pairs.free_small"]
     done = mmtest(*(f"{name}:100" for name in names))
     assert done.returncode == 1
     assert done.stderr.count("used up its budget of 100 steps: it hangs") == 2
@@ -98,16 +99,16 @@ def test_a_case_ends_when_its_budget_is_used_up():
     assert enough.returncode == 0, enough.stderr
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_trace_against_shadow_model(seed):
-    done = mmtest("-t", seed, OPERATIONS)
+@pytest.mark.parametrize("seed, operations", TRACES)
+def test_trace_against_shadow_model(seed, operations):
+    done = mmtest("-t", seed, operations)
     assert done.returncode == 0, \
         f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
 
-@pytest.mark.parametrize("seed", SEEDS)
-def test_trace_while_modes_come_and_go(seed):
-    done = mmtest("-m", seed, MODES_OPERATIONS)
+@pytest.mark.parametrize("seed, operations", MODES)
+def test_trace_while_modes_come_and_go(seed, operations):
+    done = mmtest("-m", seed, operations)
     assert done.returncode == 0, \
         f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
 
