@@ -97,7 +97,7 @@ class Search:
         """[(solution, line, how many of its windows)] of a text."""
         there = {w: line for w, line in self.seen(text).items()
                  if w not in self.idioms}
-        for found in solutions:
+        for found in solutions if there else ():
             lines = [there[w] for w in found.windows if w in there]
             if lines:
                 yield found, min(lines), len(lines)
