@@ -317,6 +317,10 @@ OTHER := $(call on,DEBUG)$(call on,SANITIZE)$(call on,SMP)
 QUICK := $(if $(OTHER),-m 'not long and not sample and not soak and not plain')
 EVERY := -m ''
 
+# The files that name samples: to read all others takes each process seconds.
+SAMPLED = $(filter-out %/test_kernels.py,\
+            $(shell grep -l '\bsamples\?\b' tools/test/test_*.py))
+
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
             $(OTHERS_DONE:%=$(BUILD)/slate-%.elf) \
@@ -337,8 +341,7 @@ test-kernels: $(WORKSHOP_KERNEL) | $(DEPS) ## the suites on kernels of other
 
 test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 	@$(MAKE) --no-print-directory tested
-	@$(PYTEST) -m sample $(ABREAST) --ignore=tools/test/test_kernels.py \
-	    tools/test
+	@$(PYTEST) -m sample $(ABREAST) $(SAMPLED)
 
 test-all: $(BOOK_ENV)/done $(MUTANTS) $(THREADED) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour

@@ -6,6 +6,7 @@ import math
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -24,6 +25,10 @@ OTHERS_SHARED = {"serve", "supply", "whole", "slabs"}
 OTHERS = sorted({p.stem for p in (ROOT / "mm/others").glob("*.c")}
                 - OTHERS_SHARED - {"yours"})
 
+# The tests themselves are compiled once, to build/, and not again by each
+# process of each run, whatever the environment says of other programs.
+sys.dont_write_bytecode = False
+sys.pycache_prefix = str(BUILD / "python")
 
 # A make that a test runs is not below the one that runs the tests, whose
 # processors it could not ask for.
