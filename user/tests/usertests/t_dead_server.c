@@ -198,7 +198,7 @@ static void dead_server_storm(void)
         h[i] = open("m/f", O_RDONLY);
         readers[i] = spawn(read_on, h[i]);
     }
-    for (int i = 0; i < 20; i++) {
+    for (int i = 0; i < 8; i++) {
         if (i % 2 == 0)
             until_read(h);
         for (int k = 0; k < i % 4; k++)
