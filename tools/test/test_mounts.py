@@ -55,16 +55,7 @@ def test_reap_all_asks_for_unused_inodes_first(kernel):
 
 # ---- at the prompt ---------------------------------------------------------
 
-# Counted, so that waiting costs no time. The machine uses a whole processor
-# while it waits for input, so these tests come last.
-
-@pytest.fixture(scope="module")
-def machine(kernel):
-    with qemu.Machine(kernel, counted=True) as machine:
-        machine.prompt()
-        machine.command("run mkdir /tmp/m")
-        yield machine
-
+# Counted, so that waiting costs no time.
 
 def mounts(machine):
     return {r["path"]: r for r in records(machine.command("mounts -j"))}
@@ -83,71 +74,6 @@ def serve(machine, command):
         if command.split()[-1] in mounts(machine):
             return
     raise AssertionError(machine.command("mounts"))
-
-
-def test_mounts_lists_servers(machine):
-    serve(machine, "memfs /tmp/m")
-    machine.command("run sh -c 'echo hello > /tmp/m/f'")
-    shown = mounts(machine)
-    assert set(shown) == {"/", "/proc", "/tmp/m"}
-    mine = shown["/tmp/m"]
-    assert (mine["kind"], mine["state"]) == ("mem", "ok")
-    assert mine["blocks"] - mine["blocks_free"] == 6
-    assert mine["servers"] == 1 and mine["requests"] > 5
-    assert "server" not in shown["/"]
-    row = machine.command("mounts").splitlines()[-1].split()
-    assert row[0] == "/tmp/m" and row[-1] == "ok"
-    assert row[-2] == f"memfs({mine['server']})"
-
-
-def test_the_inode_cache_grows_and_shrinks(machine):
-    for folder in "abc":
-        files = "".join(f"echo>{n};" for n in range(24))
-        machine.command(f"run mkdir /tmp/m/{folder}")
-        machine.command(f"run sh -c 'cd /tmp/m/{folder};{files}'")
-    machine.command("inodes -r")
-    machine.command("reap -a inode")
-    before = inodes(machine)
-    assert "77" in machine.command("run sh -c 'find /tmp/m | wc -l'")
-    machine.command("run ls -l /tmp/m /tmp/m/a /tmp/m/b /tmp/m/c")
-    grown = inodes(machine)
-    assert grown["inuse"] >= before["inuse"] + 72
-    assert grown["mem"] > before["mem"]
-    assert mounts(machine)["/tmp/m"]["inodes"] >= 73
-    machine.command("inodes -r")
-    machine.command("reap -a inode")
-    after = inodes(machine)
-    assert after["inuse"] <= before["inuse"] + 2
-    assert after["mem"] < grown["mem"]
-    assert mounts(machine)["/tmp/m"]["inodes"] == 1
-
-
-def test_a_dead_server(machine):
-    server = mounts(machine)["/tmp/m"]["server"]
-    machine.command(f"run kill -9 {server}")
-    assert mounts(machine)["/tmp/m"]["state"] == "dead"
-    said = machine.command("run cat /tmp/m/f")
-    assert "input/output error" in said
-    assert machine.command("run umount /tmp/m") == ""
-    assert "/tmp/m" not in mounts(machine)
-
-
-def test_a_mount_belongs_to_its_session(machine):
-    """Programs of the shell's session cannot remove what a task outside has
-    mounted, nor succeed its server."""
-    serve(machine, "-p memfs /tmp/m")
-    refused = "umount: /tmp/m: operation not permitted"
-    assert refused in machine.command("run umount /tmp/m")
-    machine.command(f"run -p kill -9 {mounts(machine)['/tmp/m']['server']}")
-    assert mounts(machine)["/tmp/m"]["state"] == "dead"
-    assert "not permitted" in machine.command("run memfs /tmp/m")
-    assert mounts(machine)["/tmp/m"]["state"] == "dead"
-    assert refused in machine.command("run umount /tmp/m")
-    machine.command("run -b -p memfs /tmp/m")
-    machine.command("run sleep 0.1")
-    assert mounts(machine)["/tmp/m"]["servers"] == 2
-    assert "umount:" not in machine.command("run -p umount /tmp/m")
-    assert "/tmp/m" not in mounts(machine)
 
 
 @pytest.mark.parametrize("name, shown", [
@@ -271,3 +197,81 @@ def test_a_forced_unmount(boot, workshop):
     left = records(machine.command("kmastat -j userfs"))[0]
     assert left["inuse"] == 0
     assert "every invariant holds" in machine.command("verify")
+
+
+# ---- one machine for several tests -------------------------------------------
+
+# The machine uses a whole processor while it waits for input, so its tests come
+# last.
+
+@pytest.fixture(scope="module")
+def machine(kernel):
+    with qemu.Machine(kernel, counted=True) as machine:
+        machine.prompt()
+        machine.command("run mkdir /tmp/m")
+        yield machine
+
+
+def test_mounts_lists_servers(machine):
+    serve(machine, "memfs /tmp/m")
+    machine.command("run sh -c 'echo hello > /tmp/m/f'")
+    shown = mounts(machine)
+    assert set(shown) == {"/", "/proc", "/tmp/m"}
+    mine = shown["/tmp/m"]
+    assert (mine["kind"], mine["state"]) == ("mem", "ok")
+    assert mine["blocks"] - mine["blocks_free"] == 6
+    assert mine["servers"] == 1 and mine["requests"] > 5
+    assert "server" not in shown["/"]
+    row = machine.command("mounts").splitlines()[-1].split()
+    assert row[0] == "/tmp/m" and row[-1] == "ok"
+    assert row[-2] == f"memfs({mine['server']})"
+
+
+def test_the_inode_cache_grows_and_shrinks(machine):
+    for folder in "abc":
+        files = "".join(f"echo>{n};" for n in range(24))
+        machine.command(f"run mkdir /tmp/m/{folder}")
+        machine.command(f"run sh -c 'cd /tmp/m/{folder};{files}'")
+    machine.command("inodes -r")
+    machine.command("reap -a inode")
+    before = inodes(machine)
+    assert "77" in machine.command("run sh -c 'find /tmp/m | wc -l'")
+    machine.command("run ls -l /tmp/m /tmp/m/a /tmp/m/b /tmp/m/c")
+    grown = inodes(machine)
+    assert grown["inuse"] >= before["inuse"] + 72
+    assert grown["mem"] > before["mem"]
+    assert mounts(machine)["/tmp/m"]["inodes"] >= 73
+    machine.command("inodes -r")
+    machine.command("reap -a inode")
+    after = inodes(machine)
+    assert after["inuse"] <= before["inuse"] + 2
+    assert after["mem"] < grown["mem"]
+    assert mounts(machine)["/tmp/m"]["inodes"] == 1
+
+
+def test_a_dead_server(machine):
+    server = mounts(machine)["/tmp/m"]["server"]
+    machine.command(f"run kill -9 {server}")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    said = machine.command("run cat /tmp/m/f")
+    assert "input/output error" in said
+    assert machine.command("run umount /tmp/m") == ""
+    assert "/tmp/m" not in mounts(machine)
+
+
+def test_a_mount_belongs_to_its_session(machine):
+    """Programs of the shell's session cannot remove what a task outside has
+    mounted, nor succeed its server."""
+    serve(machine, "-p memfs /tmp/m")
+    refused = "umount: /tmp/m: operation not permitted"
+    assert refused in machine.command("run umount /tmp/m")
+    machine.command(f"run -p kill -9 {mounts(machine)['/tmp/m']['server']}")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    assert "not permitted" in machine.command("run memfs /tmp/m")
+    assert mounts(machine)["/tmp/m"]["state"] == "dead"
+    assert refused in machine.command("run umount /tmp/m")
+    machine.command("run -b -p memfs /tmp/m")
+    machine.command("run sleep 0.1")
+    assert mounts(machine)["/tmp/m"]["servers"] == 2
+    assert "umount:" not in machine.command("run -p umount /tmp/m")
+    assert "/tmp/m" not in mounts(machine)
