@@ -43,8 +43,8 @@ def test_a_client_goes_on_with_a_server_of_the_same_session(kernel):
     takes its name, for a disk of the same size. It gets no sector: its disk,
     the file of a program, still runs."""
     text = said(kernel, "run cp /bin/ls /a; run -b -p ramdisk -n d /a; "
-                "run sleep 1; run -b -p blocktest -n d storm 1 99999 1; "
-                "run sleep 1; kill 7; run -b ramdisk -n d /bin/ls; "
+                "run sleep 1; run -b -p blocktest -n d storm 1 9999 1; "
+                "run sleep .1; kill 7; run -b ramdisk -n d /bin/ls; "
                 "run sleep 1; run -b -p ramdisk -n d /a; run sleep 9; "
                 "run ls /home")
     assert "sectors each: all as written\nblocktest: done\n" in text, text
