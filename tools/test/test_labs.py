@@ -18,7 +18,7 @@ from collections import Counter
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from conftest import BUILD, ROOT, long, sample, sanitized
+from conftest import BUILD, ROOT, long, other_kernel, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import cuts, labs, mutants, questions, screen, workshop
@@ -29,6 +29,9 @@ from tools.test.mutants import place, try_part
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
 QUICKEST = 6  # the lab that each `make test` proves
+# One lab of each kind: with objects of later tasks, with programs, on several
+# processors.
+KINDS = (3, 8, 9)
 EACH = 1  # mutants of each solution that are tried, those of the seed 1
 
 
@@ -121,10 +124,18 @@ class Bench:
         return workshop.Built(kernel, errors or "")
 
     def given(self, files):
-        """The kernel of GIVEN=1; its programs are those of the first one."""
+        """The kernel of GIVEN=1; its programs are those of the first one. It
+        begins with the products of the other kind, whose dependencies get its
+        folder's name."""
         self.put(files)
         kernel = "build/given/slate-workshop.elf"
         there = (self.tree / kernel).exists()
+        if not there:
+            workshop.copy_products(self.products, self.tree / "build/given")
+            for path in (self.tree / "build/given").rglob("*.d"):
+                path.write_text(re.sub(
+                    r"\bbuild/", "build/given/",
+                    path.read_text("utf-8")), "utf-8")
         errors = workshop.make(self.tree, Budget(),
                                [kernel] if there else ["workshop"],
                                ["GIVEN=1", *self.options])
@@ -184,13 +195,14 @@ def benches():
 
 
 @pytest.fixture
-def bench(lab, kernel, benches, passing, request):
+def bench(lab, kernel, benches, passing):
     """Made once for a lab, in any order of its tests; `kernel` names the make
     target if nothing is built."""
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
-    if lab.cpus > 1:
-        request.getfixturevalue("smp")
+    if lab.cpus > 1:  # with programs, of which each bench copies the objects
+        other_kernel("smp", "SMP=1")
+        other_kernel("smp", "SMP=1", name="initrd-workshop.tar")
     if lab.number not in benches:
         benches[lab.number] = Bench(lab)
         passing.append(benches[lab.number].tree)
@@ -315,7 +327,10 @@ def test_solution_earns_everything(bench):
     assert {o.state for o in outcomes.values()} == {"pass"}, told(outcomes)
 
 
-@pytest.mark.parametrize("lab", params(*((x,) for x in LABS), samples=1))
+@pytest.mark.parametrize("lab", [pytest.param(
+    x, id=x.folder.name[:2], marks=[
+        pytest.mark.xdist_group(x.folder.name),
+        sample if x.number in KINDS else long]) for x in LABS])
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
     shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), bench.options)

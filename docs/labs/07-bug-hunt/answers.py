@@ -36,8 +36,8 @@ MODES = "kmem.debug=FPZU"
 def hunted(machine):
     """The kernel as it was handed out: nobody else builds there meanwhile."""
     lab = labs.read(ROOT, HERE.relative_to(ROOT))
-    shop = workshop.Workshop(ROOT, ROOT / "build/grade/hunted",
-                             Budget())
+    shop = workshop.Workshop(ROOT, ROOT / "build/grade/hunted", Budget(),
+                             workshop.as_before(ROOT / "build"))
     with shop.alone():
         shop.put(workshop.as_handed_out(ROOT, lab, lab.files), lab,
                  machine.seed)
