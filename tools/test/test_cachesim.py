@@ -171,7 +171,7 @@ def test_power_of_two_buffers_use_a_tenth_of_the_cache(kernel, tmp_path):
     ({"SIZE": "32", "HOT": "33"}, "only 32 bytes"),
     ({"OBJECTS": "99999"}, "OBJECTS=99999"),
     ({"CACHE": "z80"}, "there is no cache 'z80'"),
-    ({"MEM": "16", "SIZE": "4096", "OBJECTS": "9000"},
+    ({"MEM": "8", "SIZE": "4096", "OBJECTS": "9000"},
      "coloured: there are not 9000 objects"),
 ])
 def test_invalid_settings_give_one_line(kernel, tmp_path, environment,

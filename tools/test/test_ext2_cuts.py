@@ -13,7 +13,7 @@ from test_ext2 import TOOL, make, run
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
 # The number of ways in which the power is cut after each write.
-WAYS = tiers([8], soaks=[60])
+WAYS = tiers([3], [8], soaks=[60])
 
 
 def cuts(image, ways, before, under_way):

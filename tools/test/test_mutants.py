@@ -251,6 +251,7 @@ def seeds_of_mm():
     return mutants.Seeds()
 
 
+@long
 def test_a_lock_that_is_left_out_is_noticed(seeds_of_mm):
     """A known race in mm/ is found."""
     file = "mm/kmem_cache.c"

@@ -97,13 +97,14 @@ def protections(run):
     return said[1].split() if said else []
 
 
-@pytest.mark.parametrize("arguments, names", [
+@pytest.mark.parametrize("arguments, names", tiers([
     ("-cpu qemu32", []),
+    ("-cpu max", ["SMEP", "SMAP", "UMIP"]),
+], [
     ("-cpu qemu32,+smep", ["SMEP"]),
     ("-cpu qemu32,+smap", ["SMAP"]),
     ("-cpu qemu32,+umip", ["UMIP"]),
-    ("-cpu max", ["SMEP", "SMAP", "UMIP"]),
-])
+]))
 def test_protections_that_the_processor_has_are_on(workshop, arguments, names):
     run = qemu.run(workshop, "verify; test trap; test paging; run -p init "
                    "usertests trap pointer; verify; poweroff", memory=64,

@@ -403,7 +403,7 @@ def test_random_system_calls_leave_nothing(workshop, seed, calls):
 
 
 @pytest.mark.parametrize("seed, rounds", tiers(
-    [(3, 20)], [(seed, 200) for seed in range(4, 8)]))
+    [(3, 8)], [(seed, 200) for seed in range(4, 8)]))
 def test_hostile_file_servers_keep_no_task_and_no_mount(workshop, seed, rounds):
     """Tasks that use them end when they are killed; then everything can be
     unmounted."""
@@ -415,7 +415,7 @@ def test_hostile_file_servers_keep_no_task_and_no_mount(workshop, seed, rounds):
 
 
 @pytest.mark.parametrize("seed, streams, processor", tiers(
-    [(1, 600, "qemu32"), (2, 600, "max")],
+    [(1, 300, "qemu32"), (2, 300, "max")],
     [(3, 10_000, "qemu32"), (4, 10_000, "max")]))
 def test_random_code_ends_by_a_signal(workshop, seed, streams, processor):
     """Any instruction, registers, segments and flags, in ring 3: the kernel
