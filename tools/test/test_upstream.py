@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, sample
 from tools.grading import upstream
 from tools.grading.labs import LabError
 
@@ -182,6 +182,7 @@ def test_the_same_files_are_the_same_commit(tmp_path):
     assert len(heads) == 1
 
 
+@sample
 def test_make_lab_and_make_update(tmp_path):
     """The command, in a real hand-out."""
     for name in "out", "new":
