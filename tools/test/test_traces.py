@@ -213,10 +213,16 @@ def test_a_replay_repeats(rows, r1):
     assert replay_json("-c", 100_000, r1) == list(rows.values())
 
 
-def test_the_text_shows_the_same(rows):
+@pytest.fixture(scope="module")
+def table():
+    """The lines that a replay prints."""
     done = replay()
     assert done.returncode == 0, done.stderr
-    head, *lines = done.stdout.splitlines()
+    return done.stdout.splitlines()
+
+
+def test_the_text_shows_the_same(rows, table):
+    head, *lines = table
     assert [f"mark {i}" in head for i in range(1, 6)] == [True] * 4 + [False]
     for line, (name, row) in zip(lines, rows.items(), strict=True):
         assert line.startswith(name)
@@ -226,9 +232,9 @@ def test_the_text_shows_the_same(rows):
                 str(row["peak"] // 1024), str(row["residue"] // 1024)]
 
 
-def test_the_book_has_that_table():
+def test_the_book_has_that_table(table):
     page = (ROOT / "docs/others.md").read_text(encoding="utf-8")
-    for line in replay().stdout.splitlines():
+    for line in table:
         assert f"    {line}\n" in page
 
 
