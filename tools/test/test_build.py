@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from conftest import copy_tree
+from conftest import copy_tree, long, tiers
 from tools.run import qemu
 
 pytestmark = pytest.mark.plain
@@ -250,6 +250,7 @@ def beforehand(tree, tmp_path):
         shutil.move(tmp_path / name, tree / name)
 
 
+@long
 def test_objects_in_the_place_of_sources(beforehand):
     done = make(beforehand, "kernel")
     assert done.returncode == 0, done.stderr
@@ -261,6 +262,7 @@ def test_objects_in_the_place_of_sources(beforehand):
     assert done.stdout == "make: Nothing to be done for 'kernel'.\n"
 
 
+@long
 @pytest.mark.parametrize("setting", ["DEBUG=1", "SANITIZE=1", "CPUS=2"])
 def test_objects_are_those_of_a_plain_build(beforehand, setting):
     [line] = refused(make(beforehand, "kernel", setting))
@@ -311,7 +313,7 @@ def compile_one(tree, objects, folder, text):
         source.unlink()
 
 
-@pytest.mark.parametrize("objects, folder", KINDS)
+@pytest.mark.parametrize("objects, folder", tiers(KINDS[:3], KINDS[3:]))
 def test_mistakes_that_link_are_errors(tree, objects, folder):
     for text, option in MISTAKES.items():
         done = compile_one(tree, objects, folder, text)

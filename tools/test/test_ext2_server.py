@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import sample
+from conftest import long
 from tools.run import disk, qemu, watchdog
 
 BIG = bytes(i * 7 % 251 for i in range(300_000))
@@ -227,7 +227,7 @@ def test_the_shell_forgets_an_error_of_its_output(full):
     assert sh(full, "find / | head -1 && ls / | true && echo 2") == "/\n2\n"
 
 
-@sample
+@long
 def test_system_calls_do_on_a_disk_what_they_do_in_memory(boot, workshop,
                                                           tmp_path):
     """The tests of files work in /tmp."""

@@ -622,6 +622,7 @@ def test_handin_packs_what_is_graded(tree, here):
     assert rows["alice"]["score"] == "100" and rows["bob"]["score"] == ""
 
 
+@long
 def test_handin_says_what_is_not_packed(here):
     text = (here / WORK).read_text("utf-8")
     (here / SHEET).write_text(SOURCES[SHEET], "utf-8")

@@ -3,9 +3,9 @@ builds and earns nothing, the solution earns everything, each task alone earns
 its points, and each wrong solution loses the points that its patch names.
 
 Each lab has a bench: the tree that `make lab` writes, beside what is built
-already, so that only what is cut and put back is compiled. `make test` proves
-one lab, `make test-samples` two wrong solutions of each other one, and
-`make test-all` all of all labs; `make test-labs LAB=n` proves lab n.
+already, so that only what is cut and put back is compiled. `make test-samples`
+proves one lab, and has two wrong solutions of each other one; `make test-all`
+proves all labs, `make test-labs LAB=n` lab n.
 """
 
 import json
@@ -28,7 +28,7 @@ from tools.test.mutants import place, try_part
 
 pytestmark = [pytest.mark.workshop, pytest.mark.plain]
 
-QUICKEST = 6  # the lab that each `make test` proves
+QUICKEST = 6  # the lab that each `make test-samples` proves
 # One lab of each kind: with objects of later tasks, with programs, on several
 # processors.
 KINDS = (3, 8, 9)
@@ -48,17 +48,17 @@ LABS = wanted()
 
 def params(*rows, quick=2, samples=0):
     """Parameters of proofs: (lab, ...), those of one lab on one worker. The
-    first `quick` of QUICKEST are for each `make test`, the first `samples` of
-    each other lab are samples."""
+    first `quick` of QUICKEST and the first `samples` of each other lab are
+    samples."""
     done, found = Counter(), []
     for row in rows:
         number, done[row[0].number] = done[row[0].number], \
             done[row[0].number] + 1
-        tier = [] if row[0].number == QUICKEST and number < quick else \
-            [sample if number < samples else long]
+        few = max(quick, samples) if row[0].number == QUICKEST else samples
         found.append(pytest.param(
             *row, id="-".join([row[0].folder.name[:2], *map(str, row[1:])]),
-            marks=[pytest.mark.xdist_group(row[0].folder.name), *tier]))
+            marks=[pytest.mark.xdist_group(row[0].folder.name),
+                   sample if number < few else long]))
     return found
 
 

@@ -284,6 +284,7 @@ def test_packages_are_installed_once_for_all_trees(trees):
     assert trees.installed() == 2 and len(trees.folders()) == 2
 
 
+@pytest.mark.long
 def test_packages_that_are_damaged_are_installed_again(trees):
     """For all trees that have links to them."""
     trees.set_up("a")
@@ -298,6 +299,7 @@ def test_packages_that_are_damaged_are_installed_again(trees):
     assert trees.whole("a") and trees.whole("b") and trees.installed() == 3
 
 
+@pytest.mark.long
 def test_a_set_up_that_ends_early_leaves_nothing_that_is_used(trees):
     assert "cannot install the Python packages" in \
         trees.set_up("a", PIP="echo no >&2; false")
@@ -309,6 +311,7 @@ def test_a_set_up_that_ends_early_leaves_nothing_that_is_used(trees):
     assert trees.whole("a") and trees.installed() == 1
 
 
+@pytest.mark.long
 def test_set_ups_beside_each_other(trees):
     """Each waits in pip until all are there; then both have what is whole."""
     both = [trees.start(name, PIP='touch "$LOG.$$"; while [ "$(ls "$LOG".* | '
@@ -322,6 +325,7 @@ def test_set_ups_beside_each_other(trees):
     assert trees.whole("c") and trees.installed() == 2
 
 
+@pytest.mark.long
 def test_another_place_for_the_packages(trees):
     trees.set_up("a", SLATE_VENV="none")
     assert trees.whole("a") and not trees.cache.exists()
