@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, long, sample, tiers
+from conftest import BUILD, long, tiers
 from tools.run import gdb
 
 # Programs allocate, switch, use a pipe and wait for the clock; at the end the
@@ -125,7 +125,7 @@ def changes(before, after, frames):
                 int.from_bytes(after[at:at + 4], "little")) & ~ACCESSED_DIRTY]
 
 
-@sample
+@long
 def test_a_report_leaves_no_trace(traces):
     said, folder = traces
     before = (folder / "0").read_bytes()
@@ -138,7 +138,7 @@ def test_a_report_leaves_no_trace(traces):
     assert said["info registers"] == said["info registers # after"]
 
 
-@sample
+@long
 def test_a_long_report_is_whole(traces):
     text = traces[0]["slate kmastat -j"]
     rows = [json.loads(line) for line in text.splitlines()]
@@ -146,7 +146,7 @@ def test_a_long_report_is_whole(traces):
     assert rows[-1]["total"]["caches"] == len(rows) - 1, rows[-1]
 
 
-@sample
+@long
 @pytest.mark.parametrize("line,answer", [
     ("nothing", 'slate: no command "nothing"; `help` lists them'),
     ("reap", "reap: a stopped machine only prints reports; type this at the "
