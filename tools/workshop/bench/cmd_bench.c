@@ -38,7 +38,7 @@ static bool exact; /* the figures of this group are */
 
 void benchcmd_event(const char *key, uint64_t total, uint32_t n)
 {
-    uint32_t hundredths = (uint32_t)(total * 100 / n);
+    uint32_t hundredths = (uint32_t)((total * 100 + n / 2) / n);
 
     debugcon_event("{\"event\":\"bench\",\"key\":\"%s\",\"value\":%u.%02u}",
                    key, hundredths / 100, hundredths % 100);
@@ -46,7 +46,7 @@ void benchcmd_event(const char *key, uint64_t total, uint32_t n)
 
 void benchcmd_report(const char *key, uint64_t total, uint32_t n)
 {
-    uint32_t hundredths = (uint32_t)(total * 100 / n);
+    uint32_t hundredths = (uint32_t)((total * 100 + n / 2) / n);
 
     if (exact)
         kprintf("  %-26s %9u.%02u\n", key, hundredths / 100, hundredths % 100);
@@ -94,13 +94,17 @@ static void warm_up(struct kmem_cache *cp)
 
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp)
 {
-    uint64_t start;
+    uint64_t start, end;
+    uint32_t flags;
 
     warm_up(cp);
+    flags = irq_save(); /* the timer's interrupt is no part of a pair */
     start = rdtsc();
     REPEAT (ROUNDS)
         kmem_cache_free(cp, kmem_cache_alloc(cp, KM_NOSLEEP));
-    return rdtsc() - start - benchcmd_empty_loop();
+    end = rdtsc();
+    irq_restore(flags);
+    return end - start - benchcmd_empty_loop();
 }
 
 static bool have_all(void **p, uint32_t n)
@@ -210,13 +214,17 @@ static int bench_kmem_cache(void)
 
 static uint64_t kmem_pair(uint32_t size)
 {
-    uint64_t start;
+    uint64_t start, end;
+    uint32_t flags;
 
     warm_up(kmem_size_class(size));
+    flags = irq_save();
     start = rdtsc();
     REPEAT (ROUNDS)
         kmem_free(kmem_alloc(size, KM_NOSLEEP), size);
-    return rdtsc() - start - benchcmd_empty_loop();
+    end = rdtsc();
+    irq_restore(flags);
+    return end - start - benchcmd_empty_loop();
 }
 
 static int bench_kmem(void)
