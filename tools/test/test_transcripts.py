@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, sample
 from tools.book import book
 from tools.run import qemu
 from tools.test import shells
@@ -22,6 +22,7 @@ def told(wrong):
                                 *says]) for where, had, says in wrong)
 
 
+@sample
 @plain_build
 def test_transcripts(kernel):
     pairs = shells.answers(kernel, FOUND)
