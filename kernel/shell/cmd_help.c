@@ -14,7 +14,7 @@
 
 extern const char __start_shell_help[], __stop_shell_help[];
 
-#define NAME_MAX 16 /* of a text, NUL included */
+#define TEXT_NAME 16 /* of a text, NUL included */
 
 static const char *line_after(const char *line)
 {
@@ -29,20 +29,20 @@ static void help_print_line(const char *line)
 }
 
 /* The name of the text that begins with this line. False: none does. */
-static bool text_name(const char *line, char name[NAME_MAX])
+static bool text_name(const char *line, char name[TEXT_NAME])
 {
     size_t n = (size_t)(line_after(line) - line);
 
     if (strncmp(line, "= ", 2) != 0)
         return false;
-    strlcpy(name, line + 2, MIN(n - 2, NAME_MAX + 0u));
+    strlcpy(name, line + 2, MIN(n - 2, TEXT_NAME + 0u));
     return true;
 }
 
 /* The lines about a command or a section; NULL: there are none. */
 static const char *text_about(const char *name)
 {
-    char found[NAME_MAX];
+    char found[TEXT_NAME];
 
     for (const char *line = __start_shell_help; line < __stop_shell_help;
          line = line_after(line))
@@ -59,7 +59,7 @@ static bool is_section(const char *name)
 /* A line for each section of the paper, or each command of this kernel. */
 static void help_list(bool paper)
 {
-    char name[NAME_MAX];
+    char name[TEXT_NAME];
 
     for (const char *line = __start_shell_help; line < __stop_shell_help;
          line = line_after(line))
