@@ -7,6 +7,8 @@ import pytest
 from conftest import ROOT
 from tools.test import sessions
 
+pytestmark = pytest.mark.plain  # the compiler inlines otherwise in others
+
 PAGES = [p for p in sorted((ROOT / "docs").glob("*.md"))
          if sessions.blocks(p.read_text(encoding="utf-8"))]
 

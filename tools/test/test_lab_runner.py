@@ -26,7 +26,7 @@ class Run:
             self.result = qemu.run(
                 kernel.path, append=f"{option} grade={test}", budget=None,
                 extra=WATCHDOG, shift=2, ram=ram.name)
-            self.memory = ram.read(4 << 20)  # with all of the kernel's image
+            self.memory = ram.read(16 << 20)  # with all of the image
         self.found = kernel.result(self.memory, test)
         self.named, self.text = self.result.named, self.result.text
         self.explain = self.result.explain
