@@ -197,14 +197,12 @@ bool kmem_mag_all_off(void);
 #define KMF_POISON    0x0200u /* P: deadbeef, baddcafe (6.3) */
 #define KMF_REDZONE   0x0400u /* Z: redzones around each buffer (6.4) */
 #define KMF_AUDIT     0x0800u /* U: task, time and callers (6.1) */
-#define KMF_TRACE     0x1000u /* T: a line for each operation */
+#define KMF_TRACE     0x1000u /* T: prints a line for each operation */
 #define KMF_UNMAP     0x2000u /* S: free slabs are unmapped at once (6.5) */
 #define KMF_OWN_PAGES 0x4000u /* G: each buffer has pages of its own (6.6) */
 
-/* Modes that need the debug layout, and modes that take pages away. */
-#define KMF_LAYOUT                                                             \
-    (KMF_CHECK | KMF_POISON | KMF_REDZONE | KMF_AUDIT | KMF_UNMAP |            \
-     KMF_OWN_PAGES)
+/* All modes, and those that take pages away. */
+#define KMF_MODES     0x7f00u
 #define KMF_UNMAPPING (KMF_UNMAP | KMF_OWN_PAGES)
 
 /* Pages that mode S keeps unmapped, so that a late access faults; and frees

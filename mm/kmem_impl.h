@@ -44,12 +44,11 @@
 
 /* cache_flags is 0 in the common case, small objects without debugging, so that
  * one test finds everything uncommon (section 6). MM_DEBUG is 0 or 1. */
-#define KMF_HASH      1u      /* large objects */
-#define KMF_DESTROYED 2u      /* any use of the handle is an error */
-#define KMF_WATCH     4u      /* a test watches each operation */
-#define KMF_MODES     0x7f00u /* debugging modes: mm/kmem.h */
+#define KMF_HASH      1u /* large objects */
+#define KMF_DESTROYED 2u /* any use of the handle is an error */
+#define KMF_WATCH     4u /* a test watches each operation */
 #define KMF_DEBUG     (MM_DEBUG * (KMF_WATCH | KMF_MODES))
-#define KMF_ANY       0x7fffu
+#define KMF_ANY       (KMF_MODES | 0xffu)
 
 /* A buffer's control block (3.2.1). A small buffer has only the first word. */
 struct kmem_bufctl {
@@ -285,8 +284,8 @@ size_t kmem_hash_pages(size_t buckets);
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
 /* Up to this size kmem_alloc calls the cache of the class at once: KMEM_MAXBUF,
- * but 0 while a class is in a mode other than T, which has to know how many
- * bytes were requested. So the fast path has one comparison for both. */
+ * but 0 while a class is in a debugging mode, which has to know how many bytes
+ * were requested. So the fast path has one comparison for both. */
 extern size_t kmem_class_max;
 
 /* Allocations of more than the last class, oversize for short. */
@@ -339,6 +338,7 @@ extern struct kmem_cache *kmem_bufctl_debug_cache; /* bufctls of the layout */
 void kmem_debug_init_caches(void);
 void kmem_debug_init(void);
 bool kmem_debug_geometry(struct kmem_cache *cp);
+bool kmem_debug_hashed(const struct kmem_cache *cp, unsigned modes);
 uint32_t kmem_debug_flags(const struct kmem_cache *cp);
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags);
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size);

@@ -92,7 +92,7 @@ void kmem_slab_free_pages(struct kmem_cache *cp, void *base)
 /* The cache that the bufctls of a large cache come from. */
 inline struct kmem_cache *kmem_bufctls_of(const struct kmem_cache *cp)
 {
-    return MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0
+    return MM_DEBUG && (KMEM_FLAGS(cp) & KMF_MODES) != 0
                ? kmem_bufctl_debug_cache
                : kmem_bufctl_cache;
 }
@@ -204,7 +204,7 @@ struct kmem_slab *kmem_slab_create(struct kmem_cache *cp, size_t colour)
         kmem_slab_free_pages(cp, base);
         return NULL;
     }
-    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
+    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_MODES) != 0)
         kmem_debug_slab(cp, sp);
     construct_objects(cp, sp);
     mm_mark_slab(cp, sp);
@@ -217,7 +217,7 @@ void kmem_slab_destroy_objects(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     MM_ASSERT(sp->slab_refcnt == 0 && sp->slab_cache == cp);
     mm_unmark_slab(cp, sp);
-    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
+    if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_MODES) != 0)
         kmem_debug_slab_end(cp, sp);
     if (cp->cache_dtor != NULL && !kmem_per_alloc(cp))
         for (size_t i = 0; i < sp->slab_chunks; i++)

@@ -204,8 +204,8 @@ static void print_ledger(struct kmem_cache *cp,
     for (int i = 0; i < LEDGER_ENTRIES; i++)
         kprintf("%-12s %9zu  %s%s\n", ledger_text[i][0], entry[i],
                 ledger_text[i][text],
-                i == LEDGER_BUFCTL && st->stat_modes & KMF_LAYOUT ? "_debug"
-                                                                  : "");
+                i == LEDGER_BUFCTL && st->stat_modes & KMF_MODES ? "_debug"
+                                                                 : "");
     kprintf("%-12s %9zu  ", "MEM", st->stat_mem);
     if (sum == st->stat_mem)
         kprintf("= the sum\n");

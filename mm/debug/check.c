@@ -156,31 +156,31 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
 
 /* ---- audit and trace (6.1) ---------------------------------------------- */
 
+static void trace(const struct kmem_cache *cp, enum kmem_op op, const void *buf,
+                  const struct kmem_transaction *t)
+{
+    char caller[64] = "?";
+
+    if (t->trans_depth != 0)
+        mm_symbol(t->trans_stack[0], caller, sizeof(caller));
+    mm_print("trace: %s %s %p by %s, task %u\n",
+             op == KMEM_OP_ALLOC ? "alloc" : "free", cp->cache_name, buf,
+             caller, (unsigned)t->trans_task);
+}
+
 static void audit(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp,
                   enum kmem_op op)
 {
-    struct kmem_transaction *trans =
+    struct kmem_transaction *t =
         op == KMEM_OP_ALLOC ? &bdp->bufctl_alloc : &bdp->bufctl_free;
 
-    if (!in_mode(cp, KMF_AUDIT))
+    if (!in_mode(cp, KMF_AUDIT | KMF_TRACE))
         return;
-    kmem_transaction(trans);
-    kmem_log_enter(op, cp, bdp);
-}
-
-static void trace(const struct kmem_cache *cp, const char *what,
-                  const void *buf)
-{
-    struct kmem_transaction t;
-    char caller[64] = "?";
-
-    if (!in_mode(cp, KMF_TRACE))
-        return;
-    kmem_transaction(&t);
-    if (t.trans_depth != 0)
-        mm_symbol(t.trans_stack[0], caller, sizeof(caller));
-    mm_print("trace: %s %s %p by %s, task %u\n", what, cp->cache_name, buf,
-             caller, (unsigned)t.trans_task);
+    kmem_transaction(t);
+    if (in_mode(cp, KMF_AUDIT))
+        kmem_log_enter(op, cp, bdp);
+    if (in_mode(cp, KMF_TRACE))
+        trace(cp, op, bdp->bufctl.bufctl_addr, t);
 }
 
 /* ---- slabs and freelists (6.2) ------------------------------------------ */
@@ -239,7 +239,7 @@ static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
     const char *why;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    if (bcp == NULL || !in_mode(cp, KMF_LAYOUT))
+    if (bcp == NULL || !in_mode(cp, KMF_MODES))
         return true;
     why = head_error(cp, sp, bcp);
     *e = (struct kmem_error_record){
@@ -289,7 +289,7 @@ static struct kmem_bufctl *take_bufctl(struct kmem_cache *cp)
         kmem_hash_enter(cp, bcp);
     if (kmem_per_alloc(cp) && cp->cache_ctor != NULL)
         cp->cache_ctors++;
-    if (in_mode(cp, KMF_LAYOUT))
+    if (in_mode(cp, KMF_MODES))
         debug_of(bcp)->bufctl_state = KMEM_BUF_BUSY;
     return bcp;
 }
@@ -299,19 +299,19 @@ static void *alloc_once(struct kmem_cache *cp, size_t size)
 {
     struct kmem_error_record error;
     struct kmem_bufctl *bcp;
-    bool valid, layout;
+    bool valid, debugged;
 
     mm_lock(&cp->cache_lock);
     valid = head_is_valid(cp, &error);
     bcp = valid ? take_bufctl(cp) : NULL;
-    layout = in_mode(cp, KMF_LAYOUT);
+    debugged = in_mode(cp, KMF_MODES);
     mm_unlock(&cp->cache_lock);
     if (!valid)
         kmem_error(&error);
     if (bcp == NULL)
         return NULL;
-    return layout ? prepare_buffer(cp, debug_of(bcp), size)
-                  : kmem_bufctl_buf(cp, bcp);
+    return debugged ? prepare_buffer(cp, debug_of(bcp), size)
+                    : kmem_bufctl_buf(cp, bcp);
 }
 
 /* kmem_cache_alloc for a cache with any flag of KMF_DEBUG; `size` is what the
@@ -332,7 +332,6 @@ void *kmem_alloc_debug(struct kmem_cache *cp, size_t size, int flags)
     }
     if (grown)
         kmem_hash_rescale(cp);
-    trace(cp, "alloc", buf);
     return buf;
 }
 
@@ -463,8 +462,7 @@ static void free_plain(struct kmem_cache *cp, void *buf, size_t size)
  * that the hash table does not know. `size` as freed, 0: not known. */
 void kmem_free_debug(struct kmem_cache *cp, void *buf, size_t size)
 {
-    trace(cp, "free", buf);
-    if (in_mode(cp, KMF_LAYOUT))
+    if (in_mode(cp, KMF_MODES))
         free_debug(cp, buf, size);
     else
         free_plain(cp, buf, size);

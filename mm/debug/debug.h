@@ -5,11 +5,10 @@
  * mm/debug/ itself and its tests also include mm/debug/debug_impl.h.
  *
  * Modes belong to a cache. They are chosen at boot (kmem.debug=), or later for
- * a cache that has no allocated object. A cache that is in any mode but
- * KMF_TRACE has the debug layout: slab data and bufctls are outside the slab,
- * bufctls record the last transactions, and buffers have room for redzones. The
- * hot paths test only that the flag word is 0; if it is not, they call
- * mm/debug/check.c.
+ * a cache that has no allocated object. A cache that is in any mode has the
+ * debug layout: slab data and bufctls are outside the slab, bufctls record the
+ * last transactions, and buffers have room for redzones. The hot paths test
+ * only that the flag word is 0; if it is not, they call mm/debug/check.c.
  */
 #pragma once
 
@@ -77,11 +76,11 @@ void kmem_handles_keep(bool keep);
 
 /*
  * Puts a cache into `modes`, all of it: a mode that is not in the set ends.
- * Modes but KMF_TRACE change the layout of slabs, so no object may be
- * allocated; free slabs are destroyed first. Returns 0, or
+ * Modes change the layout of slabs, so no object may be allocated; free slabs
+ * are destroyed first. Returns 0, or
  *
  *     -KMEM_EBUSY   objects are allocated; kmem_debug_set_error says how many
- *     -KMEM_EPERM   one of the allocator's own caches (KMF_TRACE may be set)
+ *     -KMEM_EPERM   one of the allocator's own caches
  *     -KMEM_EINVAL  pages of this cache or platform cannot be unmapped
  *     -KMEM_EAGAIN  the cache is growing or being reaped
  *     -KMEM_ENOMEM

@@ -107,30 +107,23 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp)
     return can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
 }
 
-static bool has_layout_class(void)
-{
-    const struct kmem_cache *cp = kmem_size_class(1);
-
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
-    while (cp != NULL && (KMEM_FLAGS(cp) & KMF_LAYOUT) == 0)
-        cp = kmem_size_class(cp->cache_size + 1);
-    return cp != NULL;
-}
-
 /* Updates kmem_class_max after modes have changed. */
 static void update_class_max(void)
 {
+    const struct kmem_cache *cp = kmem_size_class(1);
+
     mm_lock(&kmem_list_lock); /* of two tasks the later one sees all modes */
-    kmem_class_max = has_layout_class() ? 0 : KMEM_MAXBUF;
+    while (cp != NULL && (KMEM_FLAGS(cp) & KMF_MODES) == 0)
+        cp = kmem_size_class(cp->cache_size + 1);
+    kmem_class_max = cp != NULL ? 0 : KMEM_MAXBUF;
     mm_unlock(&kmem_list_lock);
 }
 
-/* kmem_alloc while any class is in a mode that needs the requested size. */
+/* kmem_alloc while any class is in a mode. */
 void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
 {
-    return (KMEM_FLAGS(cp) & KMF_LAYOUT) != 0
-               ? kmem_alloc_debug(cp, size, flags)
-               : kmem_cache_alloc(cp, flags);
+    return (KMEM_FLAGS(cp) & KMF_MODES) != 0 ? kmem_alloc_debug(cp, size, flags)
+                                             : kmem_cache_alloc(cp, flags);
 }
 
 /* kmem_free likewise: a size that leads to another class than the buffer's is
@@ -140,7 +133,7 @@ void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
     const struct page *p = virt_to_page(buf);
     bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
 
-    if ((KMEM_FLAGS(cp) & KMF_LAYOUT) != 0)
+    if ((KMEM_FLAGS(cp) & KMF_MODES) != 0)
         kmem_free_debug(cp, buf, size);
     else if (own)
         kmem_cache_free(cp, buf);
@@ -166,8 +159,8 @@ void kmem_debug_init(void)
 /* ---- the debug layout --------------------------------------------------- */
 
 /* Large objects for all sizes (3.2.3, 6.2), and pages of its own for each
- * buffer in mode KMF_OWN_PAGES (6.6). False, and nothing changed, if no mode of
- * the cache needs that. */
+ * buffer in mode KMF_OWN_PAGES (6.6). False, and nothing changed, if the cache
+ * is in no mode. */
 bool kmem_debug_geometry(struct kmem_cache *cp)
 {
     unsigned modes = kmem_debug_modes(cp);
@@ -175,7 +168,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
     size_t guard = (modes & KMF_REDZONE) ? KMEM_GUARD_FRONT : 0;
     size_t bytes;
 
-    if ((modes & KMF_LAYOUT) == 0)
+    if (modes == 0)
         return false;
     cp->cache_flags |= KMF_HASH;
     if (modes & KMF_OWN_PAGES) {
@@ -203,7 +196,7 @@ bool kmem_debug_geometry(struct kmem_cache *cp)
 /* 0, or why the cache cannot be in these modes. */
 static int modes_error(const struct kmem_cache *cp, unsigned modes)
 {
-    if (cp->cache_kind == KMEM_KIND_INTERNAL && (modes & KMF_LAYOUT) != 0)
+    if (cp->cache_kind == KMEM_KIND_INTERNAL && modes != 0)
         return -KMEM_EPERM;
     if ((modes & KMF_UNMAPPING) != 0 && !can_unmap(cp))
         return -KMEM_EINVAL;
@@ -212,17 +205,10 @@ static int modes_error(const struct kmem_cache *cp, unsigned modes)
     return 0;
 }
 
-/* Sets or clears a flag that needs no other layout. */
-static void set_flag(struct kmem_cache *cp, uint32_t flag, bool on)
+/* Whether the cache has a hash table in these modes. */
+bool kmem_debug_hashed(const struct kmem_cache *cp, unsigned modes)
 {
-    mm_lock(&cp->cache_lock);
-    cp->cache_flags = (cp->cache_flags & ~flag) | (on ? flag : 0);
-    mm_unlock(&cp->cache_lock);
-}
-
-static bool is_hashed(const struct kmem_cache *cp, unsigned modes)
-{
-    return (modes & KMF_LAYOUT) != 0 ||
+    return modes != 0 ||
            kmem_is_large(cp->cache_size, cp->cache_align,
                          cp->cache_ctor != NULL || cp->cache_dtor != NULL);
 }
@@ -265,38 +251,29 @@ static int switch_modes(struct kmem_cache *cp, unsigned modes,
     return error;
 }
 
-static int set_layout(struct kmem_cache *cp, unsigned modes)
+int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
 {
     struct kmem_bufctl **table = NULL;
     size_t buckets = KMEM_HASH_INITIAL;
-    int error = -KMEM_ENOMEM;
-
-    kmem_transfer_begin();
-    if (!is_hashed(cp, modes) ||
-        (table = kmem_hash_table(cp, KMEM_HASH_INITIAL)) != NULL) {
-        kmem_unmapped_release(cp);
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
-        error = switch_modes(cp, modes, &table, &buckets);
-        if (table != NULL)
-            kmem_hash_table_free(table, buckets);
-    }
-    kmem_transfer_end();
-    update_class_max();
-    return error;
-}
-
-int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
-{
     int error = modes_error(cp, modes);
 
-    if (error != 0)
+    if (error != 0 || modes == kmem_debug_modes(cp))
         return error;
     if (MM_MAGAZINES)
         kmem_mag_disable(cp);
-    if (((KMEM_FLAGS(cp) ^ modes) & KMF_LAYOUT) != 0)
-        error = set_layout(cp, modes);
-    else
-        set_flag(cp, KMF_TRACE, (modes & KMF_TRACE) != 0);
+    kmem_transfer_begin();
+    error = -KMEM_ENOMEM;
+    if (kmem_debug_hashed(cp, modes) &&
+        (table = kmem_hash_table(cp, KMEM_HASH_INITIAL)) == NULL)
+        goto out;
+    kmem_unmapped_release(cp);
+    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    error = switch_modes(cp, modes, &table, &buckets);
+    if (table != NULL)
+        kmem_hash_table_free(table, buckets);
+    update_class_max();
+out:
+    kmem_transfer_end();
     if (MM_MAGAZINES)
         kmem_mag_enable(cp);
     return error;
@@ -309,7 +286,7 @@ const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
     char letters[8];
 
     if (error == -KMEM_EPERM)
-        return "one of the allocator's own caches: only T is possible";
+        return "one of the allocator's own caches: it has no modes";
     if (error == -KMEM_EINVAL)
         return "its pages cannot be unmapped: no S and no G";
     if (error == -KMEM_EAGAIN)

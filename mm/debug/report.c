@@ -293,7 +293,7 @@ static enum kmem_error bad_free_kind(const struct kmem_cache *cp,
                                      uintptr_t offset)
 {
     const struct kmem_bufctl_debug *bdp = (const void *)b->stat_bufctl;
-    bool debugged = (b->stat_cache->cache_flags & KMF_LAYOUT) != 0;
+    bool debugged = (b->stat_cache->cache_flags & KMF_MODES) != 0;
 
     if (b->stat_buf == 0)
         return KMERR_BADADDR;
@@ -317,7 +317,7 @@ static void enter_buffer(struct kmem_error_record *e,
     e->error_slab = (const void *)b->stat_slab;
     e->error_offset = (uintptr_t)e->error_buf - b->stat_buf;
     e->error_size = b->stat_size;
-    if (b->stat_cache->cache_flags & KMF_LAYOUT)
+    if (b->stat_cache->cache_flags & KMF_MODES)
         e->error_bufctl = (const void *)b->stat_bufctl;
 }
 

@@ -87,7 +87,7 @@ static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_size = cp->cache_size,
         .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
     };
-    if ((cp->cache_flags & KMF_LAYOUT) != 0 && bcp != NULL)
+    if ((cp->cache_flags & KMF_MODES) != 0 && bcp != NULL)
         debug_stat(cp, (const struct kmem_bufctl_debug *)bcp, out);
 }
 

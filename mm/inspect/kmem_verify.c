@@ -38,6 +38,9 @@ static const char *verify_geometry(const struct kmem_cache *cp)
     size_t align = cp->cache_align;
     size_t bytes = cp->cache_slab_pages * PAGE_SIZE;
 
+    if (MM_DEBUG && ((cp->cache_flags & KMF_HASH) != 0) !=
+                        kmem_debug_hashed(cp, cp->cache_flags & KMF_MODES))
+        return at_cache(cp, "hash table does not follow from size and modes");
     if (align < KMEM_ALIGN_MIN || (align & (align - 1)) != 0)
         return at_cache(cp, "alignment is not a power of two");
     if (cp->cache_chunk < cp->cache_size)
@@ -278,29 +281,12 @@ static const char *verify_debug(struct kmem_cache *cp)
 
 /* ---- all of it ---------------------------------------------------------- */
 
-/* The flag word, and what follows from it. */
-static const char *verify_flags(const struct kmem_cache *cp)
-{
-    uint32_t flags = cp->cache_flags;
-    bool large =
-        kmem_is_large(cp->cache_size, cp->cache_align,
-                      cp->cache_ctor != NULL || cp->cache_dtor != NULL);
-
-    if ((flags & KMF_HASH) == 0 && (large || (flags & KMF_LAYOUT) != 0))
-        return at_cache(cp, "no hash table, but large or in a debugging mode");
-    if ((flags & KMF_HASH) != 0 && !large && (flags & KMF_LAYOUT) == 0)
-        return at_cache(cp, "a hash table, but neither large nor debugged");
-    return NULL;
-}
-
 static const char *verify_cache(struct kmem_cache *cp)
 {
     struct tally t = {0};
-    const char *why = MM_DEBUG ? verify_flags(cp) : NULL;
+    const char *why = verify_geometry(cp);
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    if (why == NULL)
-        why = verify_geometry(cp);
     if (why == NULL)
         why = verify_list(cp, &t);
     if (why == NULL)
@@ -309,7 +295,7 @@ static const char *verify_cache(struct kmem_cache *cp)
         why = verify_hash(cp);
     if (MM_MAGAZINES && why == NULL && (why = kmem_mag_verify(cp)) != NULL)
         at_cache(cp, why);
-    if (why == NULL && MM_DEBUG && (cp->cache_flags & KMF_LAYOUT) != 0)
+    if (why == NULL && MM_DEBUG && (cp->cache_flags & KMF_MODES) != 0)
         why = verify_debug(cp);
     return why;
 }

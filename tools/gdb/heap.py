@@ -99,7 +99,7 @@ class Cache(Record):
         self.sentinel = self.where("null")  # the list's head, without buffers
         self.kind_name = KINDS[min(self.kind, len(KINDS) - 1)]
         self.hashed = bool(self.flags & constant("KMF_HASH"))
-        self.debugged = self.in_mode("FPZUSG")  # T needs no other layout
+        self.debugged = bool(self.flags & constant("KMF_MODES"))
         self.own_supplier = self.supplier.getpages != 0
         self.slab_bytes = min(self.slab_pages, heap.pages.count) * PAGE_SIZE
         self.header = 0 if self.hashed else target.layout("kmem_slab").size

@@ -219,7 +219,7 @@ KTEST(kmem_debug, T_prints_each_event)
     char text[80];
 
     for (int round = 0; round < 2; round++) {
-        test_switch(cp, round ? "TFZ" : "T");
+        test_switch(cp, round ? "TFZU" : "T");
         for (host_stack_depth = 0; host_stack_depth <= 2; host_stack_depth++) {
             host_stack = stack;
             host_print_clear();

@@ -112,7 +112,7 @@ KTEST(kmem_debug, S52_geometry_in_all_modes)
         for (size_t l = 0; l < ARRAY_SIZE(layouts); l++)
             for (size_t align = 8; align <= 4096; align *= 8)
                 check_layout(layouts[l], sizes[i], align);
-    check_layout("FPZUSG", KMEM_SIZE_MAX, 0);
+    check_layout("FPZUTSG", KMEM_SIZE_MAX, 0);
     check_layout("FPZUS", KMEM_SIZE_MAX, 4096);
 }
 #endif

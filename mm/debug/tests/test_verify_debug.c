@@ -10,6 +10,7 @@
 #define END_DAMAGED   "redzone after a buffer is damaged"
 #define START_DAMAGED "redzone before a buffer is damaged"
 #define NOT_DEADBEEF  "free buffer is not deadbeef throughout"
+#define WRONG_LAYOUT  "hash table does not follow from size and modes"
 #define WRONG_STATE   "buffer's state is not that of its list"
 
 static void check_buffers(const char *letters, size_t size)
@@ -111,22 +112,17 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
 {
     struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
 
-    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES,
-              "a hash table, but neither large nor debugged");
-    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH,
-              "no hash table, but large or in a debugging mode");
+    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_MODES, WRONG_LAYOUT);
+    TEST_POKE(cp, cp->cache_flags, cp->cache_flags & ~KMF_HASH, WRONG_LAYOUT);
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 48, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    TEST_POKE(cp, cp->cache_flags, KMF_POISON,
-              "no hash table, but large or in a debugging mode");
-    TEST_POKE(cp, cp->cache_flags, KMF_HASH,
-              "a hash table, but neither large nor debugged");
+    TEST_POKE(cp, cp->cache_flags, KMF_POISON, WRONG_LAYOUT);
+    TEST_POKE(cp, cp->cache_flags, KMF_HASH, WRONG_LAYOUT);
     test_destroy(cp);
     cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    TEST_POKE(cp, cp->cache_flags, 0,
-              "no hash table, but large or in a debugging mode");
+    TEST_POKE(cp, cp->cache_flags, 0, WRONG_LAYOUT);
     test_destroy(cp);
 }
 

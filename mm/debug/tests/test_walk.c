@@ -251,18 +251,6 @@ KTEST(kmem_debug, S48_no_memory_for_the_log)
     test_destroy(cp);
 }
 
-/* T does not change the layout, so the allocator's own caches can have it. */
-KTEST(kmem_debug, T_of_the_allocators_own_caches)
-{
-    KT_EQ(kmem_debug_set(kmem_hash_cache, KMF_TRACE), 0);
-    host_print_clear();
-    kmem_cache_free(kmem_hash_cache,
-                    kmem_cache_alloc(kmem_hash_cache, KM_SLEEP));
-    TEST_SAYS(host_printed, "trace: alloc kmem_hash ");
-    KT_EQ(kmem_debug_set(kmem_hash_cache, 0), 0);
-    KT_EQ(kmem_hash_cache->cache_flags, 0);
-}
-
 /* In a slab of S, but outside all buffers; then the page may have no owner. */
 KTEST(kmem_debug, S53_between_buffers)
 {

@@ -221,9 +221,9 @@ static bool applies(const struct bugs_rule *rule, unsigned modes)
     case '*':
         return true;
     case '+':
-        return (modes & KMF_LAYOUT) != 0;
+        return (modes & KMF_MODES) != 0;
     case '-':
-        return (modes & KMF_LAYOUT) == 0;
+        return (modes & KMF_MODES) == 0;
     default:
         return kmem_debug_letters(rule->rule_letters, NULL, &of, &bad) &&
                (modes & of) != 0;

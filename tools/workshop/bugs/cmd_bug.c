@@ -59,8 +59,8 @@ static int list(void)
     for (size_t i = 0; i < bugs_count; i++)
         table_row(&t, &planted_bugs[i]);
     if (!t.table_json)
-        kprintf("FOUND BY: letters of modes (any: of FPZUSG; -: none; all: "
-                "with and without), and\nwhen: once, at the wrong line; "
+        kprintf("FOUND BY: letters of modes (any: of them; -: none; all: with "
+                "and without), and\nwhen: once, at the wrong line; "
                 "fault, there by a page fault; free, when the\nbuffer is "
                 "freed; alloc, when its memory is allocated again; reap, "
                 "when its slab\nis destroyed; scan, by `verify`; leaks, by "

@@ -62,7 +62,7 @@ struct kmem_cache *bugs_sandbox(enum bugs_sandbox which)
 
 bool bugs_is_plain(enum bugs_sandbox which)
 {
-    return (sandboxes[which]->cache_flags & KMF_LAYOUT) == 0;
+    return (sandboxes[which]->cache_flags & KMF_MODES) == 0;
 }
 
 unsigned bugs_modes(void)

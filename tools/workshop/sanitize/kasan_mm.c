@@ -120,7 +120,7 @@ static bool stays_open(const struct kmem_cache *cp)
     for (size_t i = 0; i < ARRAY_SIZE(names); i++)
         if (strcmp(cp->cache_name, names[i]) == 0)
             return true;
-    return (cp->cache_flags & KMF_LAYOUT) != 0 ||
+    return (cp->cache_flags & KMF_MODES) != 0 ||
            cp->cache_supplier.getpages != NULL;
 }
 

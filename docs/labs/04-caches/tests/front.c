@@ -176,7 +176,7 @@ static bool intact(const void *obj)
     return true;
 }
 
-/* Frees an object as kmem_cache_free does, or as it does in mode T. */
+/* Frees an object as kmem_cache_free does, or as magazines do. */
 static void give(struct kmem_cache *cp, struct kmem_slab *sp, size_t i,
                  bool front)
 {

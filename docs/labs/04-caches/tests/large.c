@@ -41,10 +41,9 @@ static void no_pages_back(void *base, size_t pages, void *arg)
     (void)arg;
 }
 
-/* `flag`, one of section 6, selects the slow path of the front end. A free
- * buffer's link is its first word, so that what was there is lost. */
-static void pool_make(struct pool *pool, const char *name, size_t size,
-                      uint32_t flag)
+/* KMF_WATCH selects the slow path of the front end. A free buffer's link is its
+ * first word, so that what was there is lost. */
+static void pool_make(struct pool *pool, const char *name, size_t size)
 {
     static const struct kmem_supplier none = {.getpages = no_pages,
                                               .freepages = no_pages_back};
@@ -52,7 +51,7 @@ static void pool_make(struct pool *pool, const char *name, size_t size,
     struct kmem_slab *sp = kmem_slab_of(pool->page);
 
     kmem_cache_setup(cp, name, size, 0, NULL, NULL, &none);
-    cp->cache_flags = flag;
+    cp->cache_flags = KMF_WATCH;
     cp->cache_bufctl = 0;
     *sp = (struct kmem_slab){
         .slab_cache = cp, .slab_base = pool->page, .slab_chunks = PER + 1};
@@ -82,12 +81,12 @@ static bool pool_whole(const struct pool *pool)
     return b == NULL && seen == (1u << (PER + 1)) - 1;
 }
 
-/* Provides `n` bufctls, and slab data. */
+/* Provides slab data, which is allocated first, and `n` bufctls. */
 static void provide(size_t n)
 {
-    pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl), KMF_WATCH);
-    pool_make(&slabs, "slabs", sizeof(struct kmem_slab), KMF_TRACE);
-    kmem_fail_set(KMEM_FAIL_SLAB, n + 1);
+    pool_make(&bufctls, "bufctls", sizeof(struct kmem_bufctl));
+    pool_make(&slabs, "slabs", sizeof(struct kmem_slab));
+    kmem_fail_set(KMEM_FAIL_SLAB, n + 2);
     kmem_bufctl_cache = &bufctls.cache;
     kmem_slab_cache = &slabs.cache;
 }
