@@ -41,38 +41,44 @@ static size_t front_guard(const struct kmem_cache *cp)
     return MIN(cp->cache_colour_min, (size_t)KMEM_GUARD_FRONT);
 }
 
-/* NULL, or the damage to the contents of a buffer, free or allocated: its
- * redzone, or its poison. *at gets the first wrong byte. */
-const char *kmem_debug_damage(const struct kmem_cache *cp,
-                              const struct kmem_bufctl_debug *bdp, bool free,
-                              const void **at, enum kmem_error *kind)
+/* The first wrong byte of a buffer, free or allocated, and what kind of error
+ * it is: of its redzone, or of its poison. NULL: no byte is wrong. */
+static const void *find_damage(const struct kmem_cache *cp,
+                               const struct kmem_bufctl_debug *bdp, bool free,
+                               enum kmem_error *kind)
 {
     const char *buf = bdp->bufctl.bufctl_addr;
     size_t size = free ? cp->cache_size : MIN(bdp->bufctl_size, cp->cache_size);
+    const void *at = NULL;
 
     *kind = KMERR_REDZONE;
-    if (in_mode(cp, KMF_REDZONE)) {
-        *at = kmem_pattern_mismatch(buf + size, cp->cache_redzone_end - size,
-                                    KMEM_GUARD_WORD);
-        if (*at != NULL)
-            return "redzone after a buffer is damaged";
-        *at = kmem_pattern_mismatch(buf - front_guard(cp), front_guard(cp),
-                                    KMEM_GUARD_WORD);
-        if (*at != NULL)
-            return "redzone before a buffer is damaged";
+    if (in_mode(cp, KMF_REDZONE))
+        at = kmem_pattern_mismatch(buf + size, cp->cache_redzone_end - size,
+                                   KMEM_GUARD_WORD);
+    if (at == NULL && in_mode(cp, KMF_REDZONE))
+        at = kmem_pattern_mismatch(buf - front_guard(cp), front_guard(cp),
+                                   KMEM_GUARD_WORD);
+    if (at == NULL && free && in_mode(cp, KMF_POISON)) {
+        *kind = KMERR_MODIFIED;
+        at = kmem_pattern_mismatch(buf, cp->cache_size, KMEM_FREED);
     }
-    *kind = KMERR_MODIFIED;
-    if (free && in_mode(cp, KMF_POISON)) {
-        *at = kmem_pattern_mismatch(buf, cp->cache_size, KMEM_FREED);
-        if (*at != NULL)
-            return "free buffer is not deadbeef throughout";
-    }
-    return NULL;
+    return at;
+}
+
+/* Reports the damage to a buffer, if there is any. */
+static void check_contents(struct kmem_cache *cp,
+                           const struct kmem_bufctl_debug *bdp, bool free)
+{
+    enum kmem_error kind;
+    const void *at = find_damage(cp, bdp, free, &kind);
+
+    if (at != NULL)
+        kmem_error_damage(cp, bdp, kind, at);
 }
 
 /* NULL, or the damage to a buffer on a freelist (`free`) or in the hash
- * table: its state, redzone or poison; *at gets the first wrong byte, if it is
- * one of these. While a buffer is checked or filled, it may be in any state. */
+ * table: its state, redzone or poison; *at gets the first wrong byte of the
+ * last two. While a buffer is checked or filled, it may be in any state. */
 const char *kmem_debug_verify(const struct kmem_cache *cp,
                               const struct kmem_bufctl *bcp, bool free,
                               const void **at)
@@ -85,9 +91,9 @@ const char *kmem_debug_verify(const struct kmem_cache *cp,
         return NULL;
     if (bdp->bufctl_state != (free ? KMEM_BUF_FREE : KMEM_BUF_USED))
         return "buffer's state is not that of its list";
-    if (!mm_readable(bcp->bufctl_addr))
-        return NULL;
-    return kmem_debug_damage(cp, bdp, free, at, &kind);
+    if (mm_readable(bcp->bufctl_addr))
+        *at = find_damage(cp, bdp, free, &kind);
+    return *at == NULL ? NULL : kmem_error_title(kind);
 }
 
 /* KMF_OWN_PAGES (6.6): maps or unmaps the pages that hold a buffer; the page
@@ -140,8 +146,6 @@ void kmem_debug_slab(struct kmem_cache *cp, struct kmem_slab *sp)
 void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
 {
     const struct kmem_bufctl *bcp = sp->slab_head;
-    enum kmem_error kind;
-    const void *at;
 
     if (in_mode(cp, KMF_OWN_PAGES))
         mm_page_map((char *)sp->slab_base +
@@ -149,8 +153,7 @@ void kmem_debug_slab_end(struct kmem_cache *cp, struct kmem_slab *sp)
                     true);
     for (; bcp != NULL; bcp = bcp->bufctl_next) {
         map_buffer(cp, bcp->bufctl_addr, true);
-        if (kmem_debug_damage(cp, debug_of(bcp), true, &at, &kind) != NULL)
-            kmem_error_damage(cp, debug_of(bcp), kind, at);
+        check_contents(cp, debug_of(bcp), true);
     }
 }
 
@@ -198,17 +201,9 @@ static bool linked(const struct kmem_cache *cp, const struct kmem_slab *sp)
 static const char *slab_error(const struct kmem_cache *cp,
                               const struct kmem_slab *sp)
 {
-    if (sp->slab_cache != cp)
-        return "it does not point to its cache";
-    if (sp->slab_chunks != cp->cache_slab_chunks ||
-        sp->slab_refcnt > sp->slab_chunks)
-        return "its counts are invalid";
-    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0 ||
-        sp->slab_colour > cp->cache_colour_max)
-        return "its base or its colour is invalid";
-    if (!linked(cp, sp))
-        return "its links are invalid";
-    return NULL;
+    const char *why = kmem_slab_data_error(cp, sp);
+
+    return why != NULL || linked(cp, sp) ? why : "slab list links disagree";
 }
 
 /* The error in a slab's data or in the head of its freelist, or NULL. */
@@ -259,12 +254,9 @@ static void *prepare_buffer(struct kmem_cache *cp,
                             struct kmem_bufctl_debug *bdp, size_t size)
 {
     void *buf = bdp->bufctl.bufctl_addr;
-    enum kmem_error kind;
-    const void *at;
 
     map_buffer(cp, buf, true);
-    if (kmem_debug_damage(cp, bdp, true, &at, &kind) != NULL)
-        kmem_error_damage(cp, bdp, kind, at);
+    check_contents(cp, bdp, true);
     fill_buffer(cp, buf, KMEM_UNINIT);
     if (kmem_per_alloc(cp) && cp->cache_ctor != NULL)
         cp->cache_ctor(buf, cp->cache_size);
@@ -389,9 +381,6 @@ static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
 static void check_free(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp, size_t size)
 {
-    enum kmem_error kind;
-    const void *at;
-
     if (size != 0 && size != bdp->bufctl_size &&
         bdp->bufctl_size != KMEM_SIZE_UNKNOWN)
         kmem_error(&(struct kmem_error_record){
@@ -405,8 +394,7 @@ static void check_free(struct kmem_cache *cp,
             .error_size = bdp->bufctl_size,
             .error_size_free = size,
         });
-    if (kmem_debug_damage(cp, bdp, false, &at, &kind) != NULL)
-        kmem_error_damage(cp, bdp, kind, at);
+    check_contents(cp, bdp, false);
 }
 
 /* Puts a busy buffer back; in mode KMF_UNMAP free slabs are unmapped. */

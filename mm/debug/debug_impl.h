@@ -40,12 +40,6 @@ void kmem_log_enter(enum kmem_op op, struct kmem_cache *cp,
 /* Fills in time, task and callers of a transaction that happens now. */
 void kmem_transaction(struct kmem_transaction *trans);
 
-/* ---- check.c: sections 6.2 to 6.4, 6.6 ---------------------------------- */
-
-const char *kmem_debug_damage(const struct kmem_cache *cp,
-                              const struct kmem_bufctl_debug *bdp, bool free,
-                              const void **at, enum kmem_error *kind);
-
 /* ---- unmap.c: section 6.5 ----------------------------------------------- */
 
 void kmem_unmap_free_slabs(struct kmem_cache *cp);

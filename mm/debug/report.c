@@ -252,7 +252,7 @@ void kmem_error(const struct kmem_error_record *error)
                                         : error->error_cache->cache_name);
 }
 
-/* Reports damage that kmem_debug_damage found. */
+/* Reports damage to a buffer: `at` is the first wrong byte. */
 void kmem_error_damage(struct kmem_cache *cp,
                        const struct kmem_bufctl_debug *bdp,
                        enum kmem_error kind, const void *at)

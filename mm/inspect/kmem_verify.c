@@ -78,29 +78,41 @@ static bool pages_marked(const struct kmem_cache *cp,
     return true;
 }
 
+/* NULL, or the error in the data of a slab, apart from its links and its
+ * freelist. */
+const char *kmem_slab_data_error(const struct kmem_cache *cp,
+                                 const struct kmem_slab *sp)
+{
+    if (sp->slab_cache != cp)
+        return "slab belongs to another cache";
+    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0)
+        return "slab base is not page aligned";
+    if (sp->slab_chunks != cp->cache_slab_chunks)
+        return "slab has another number of chunks";
+    if (sp->slab_colour > cp->cache_colour_max ||
+        sp->slab_colour < cp->cache_colour_min ||
+        (sp->slab_colour & (cp->cache_align - 1)) != 0)
+        return "slab colour is out of range";
+    if (sp->slab_refcnt > sp->slab_chunks)
+        return "reference count exceeds the chunks";
+    return NULL;
+}
+
+/* NULL, or the broken invariant of one slab. */
 const char *kmem_slab_verify(const struct kmem_cache *cp,
                              const struct kmem_slab *sp)
 {
     uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
+    const char *why = kmem_slab_data_error(cp, sp);
 
-    if (sp->slab_cache != cp)
-        return at_slab(sp, "slab belongs to another cache");
-    if (((uintptr_t)sp->slab_base & PAGE_MASK) != 0)
-        return at_slab(sp, "slab base is not page aligned");
+    if (why != NULL)
+        return why;
     if ((cp->cache_flags & KMF_HASH) == 0 && kmem_slab_of(sp->slab_base) != sp)
-        return at_slab(sp, "slab data is not at the end of its page");
+        return "slab data is not at the end of its page";
     if (!pages_marked(cp, sp))
-        return at_slab(sp, "slab pages are not marked as the cache's");
-    if (sp->slab_chunks != cp->cache_slab_chunks)
-        return at_slab(sp, "slab has another number of chunks");
-    if (sp->slab_colour > cp->cache_colour_max ||
-        sp->slab_colour < cp->cache_colour_min ||
-        (sp->slab_colour & (cp->cache_align - 1)) != 0)
-        return at_slab(sp, "slab colour is out of range");
-    if (sp->slab_refcnt > sp->slab_chunks)
-        return at_slab(sp, "reference count exceeds the chunks");
+        return "slab pages are not marked as the cache's";
     if (!kmem_slab_bitmap(sp, map, sizeof(map) * 8))
-        return at_slab(sp, "freelist does not match the reference count");
+        return "freelist does not match the reference count";
     return NULL;
 }
 
@@ -148,7 +160,7 @@ static const char *verify_place(const struct kmem_cache *cp,
         return at_cache(cp, "slab list is longer than its count");
     why = kmem_slab_verify(cp, sp);
     if (why != NULL)
-        return why;
+        return at_slab(sp, why);
     if (rank(sp) < t->last)
         return at_slab(sp, "slab list is out of order");
     t->last = rank(sp);

@@ -29,6 +29,9 @@ size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
                          const struct kmem_bufctl *bcp);
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
 
-/* kmem_verify.c: NULL, or the broken invariant of one slab. */
+/* ---- kmem_verify.c ------------------------------------------------------ */
+
+const char *kmem_slab_data_error(const struct kmem_cache *cp,
+                                 const struct kmem_slab *sp);
 const char *kmem_slab_verify(const struct kmem_cache *cp,
                              const struct kmem_slab *sp);

@@ -293,7 +293,7 @@ REPORTS = {
                    "cache: bugs_snode\n" + CONTENTS,
     "wild-freelist": r"slab data is damaged\nits freelist points .+\n"
                      rf"slab={HEX}  cache: bugs_snode\n" + CONTENTS,
-    "wild-slab": rf"slab data is damaged\nits .+\nslab={HEX}  "
+    "wild-slab": rf"slab data is damaged\n.+\nslab={HEX}  "
                  "cache: bugs_snode\n" + CONTENTS,
 }
 

@@ -135,7 +135,7 @@ static void modified(const char *letters, size_t size, size_t offset,
     obj[offset] = value;
     KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
     KT_TRUE(strcmp(kmem_cache_verify(cp, &where),
-                   "free buffer is not deadbeef throughout") == 0);
+                   "buffer modified after being freed") == 0);
     obj[offset] = saved;
     TEST_VERIFY(cp);
     obj[offset] = value;

@@ -7,11 +7,10 @@
  */
 #include "mm/debug/tests/debug_test.h"
 
-#define END_DAMAGED   "redzone after a buffer is damaged"
-#define START_DAMAGED "redzone before a buffer is damaged"
-#define NOT_DEADBEEF  "free buffer is not deadbeef throughout"
-#define WRONG_LAYOUT  "hash table does not follow from size and modes"
-#define WRONG_STATE   "buffer's state is not that of its list"
+#define REDZONE      "buffer written outside its bounds"
+#define MODIFIED     "buffer modified after being freed"
+#define WRONG_LAYOUT "hash table does not follow from size and modes"
+#define WRONG_STATE  "buffer's state is not that of its list"
 
 static void check_buffers(const char *letters, size_t size)
 {
@@ -31,12 +30,12 @@ static void check_buffers(const char *letters, size_t size)
     TEST_POKE(cp, test_bufctl(cp, freed)->bufctl_state, KMEM_BUF_BUSY,
               WRONG_STATE);
     for (size_t i = 0; guarded && i < 8; i++) {
-        TEST_POKE(cp, used[size + i], 0, END_DAMAGED);
-        TEST_POKE(cp, freed[size + i], 0, END_DAMAGED);
-        TEST_POKE(cp, used[-1 - (long)i], 0, START_DAMAGED);
+        TEST_POKE(cp, used[size + i], 0, REDZONE);
+        TEST_POKE(cp, freed[size + i], 0, REDZONE);
+        TEST_POKE(cp, used[-1 - (long)i], 0, REDZONE);
     }
     for (size_t i = 0; poisoned && i < size; i += 1 + size / 20)
-        TEST_POKE(cp, freed[i], 0x11, NOT_DEADBEEF);
+        TEST_POKE(cp, freed[i], 0x11, MODIFIED);
     used[0] = used[size - 1] = 1;
     TEST_VERIFY(NULL);
     bdp->bufctl_state = KMEM_BUF_BUSY; /* its task is at work on it */
@@ -102,8 +101,8 @@ KTEST(kmem_verify, slack_of_a_size_class)
     obj = kmem_alloc(13, KM_SLEEP);
     memset(obj, 0, 13);
     for (size_t i = 13; i < 24; i++)
-        TEST_POKE(cp, obj[i], 1, END_DAMAGED);
-    TEST_POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, END_DAMAGED);
+        TEST_POKE(cp, obj[i], 1, REDZONE);
+    TEST_POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, REDZONE);
     kmem_free(obj, 13);
     test_switch(cp, "");
 }
