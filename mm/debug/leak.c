@@ -119,20 +119,15 @@ static void enter_cache(struct kmem_cache *cp)
 static struct slab_marks *marks_of(uintptr_t addr, size_t *index)
 {
     const struct page *p = virt_to_page((const void *)addr);
-    const struct kmem_cache *cp;
     struct slab_marks *m;
-    size_t off;
+    size_t offset;
 
     if (p == NULL || p->page_state != PAGE_SLAB || p->page_refs == NO_MARKS)
         return NULL;
     m = (struct slab_marks *)(scan.memory + p->page_refs);
-    cp = m->marks_cache;
-    off = addr - (uintptr_t)kmem_slab_chunk(m->marks_slab, 0);
-    *index = off / kmem_chunk_step(cp);
-    return *index < cp->cache_slab_chunks &&
-                   off % kmem_chunk_step(cp) < cp->cache_size
-               ? m
-               : NULL;
+    *index = kmem_chunk_index(m->marks_cache, m->marks_slab, (const void *)addr,
+                              &offset);
+    return *index != SIZE_MAX && offset < m->marks_cache->cache_size ? m : NULL;
 }
 
 /* ---- reading ------------------------------------------------------------ */

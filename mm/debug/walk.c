@@ -96,11 +96,10 @@ void kmem_bufctl_stat(const struct kmem_bufctl_debug *bdp,
 {
     const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
     struct kmem_cache *cp = sp->slab_cache;
-    size_t off =
-        (uintptr_t)bdp->bufctl.bufctl_addr - (uintptr_t)kmem_slab_chunk(sp, 0);
+    size_t offset;
 
-    buf_stat(cp, sp, off / kmem_chunk_step(cp), &bdp->bufctl,
-             bdp->bufctl_state != KMEM_BUF_FREE, out);
+    buf_stat(cp, sp, kmem_chunk_index(cp, sp, bdp->bufctl.bufctl_addr, &offset),
+             &bdp->bufctl, bdp->bufctl_state != KMEM_BUF_FREE, out);
 }
 
 /* The buffer at index `i`, found from its address. */
@@ -165,16 +164,15 @@ bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out)
     const struct page *p = virt_to_page(addr);
     const struct kmem_slab *sp;
     struct kmem_cache *cp;
-    size_t i;
+    size_t i, offset;
 
     if (p == NULL || p->page_state != PAGE_UNMAPPED)
         return false;
     sp = p->page_owner;
     cp = sp->slab_cache;
-    i = ((uintptr_t)addr - (uintptr_t)kmem_slab_chunk(sp, 0)) /
-        kmem_chunk_step(cp);
+    i = kmem_chunk_index(cp, sp, addr, &offset);
     *out = (struct kmem_buf_stat){.stat_cache = cp};
-    if (i < sp->slab_chunks)
+    if (i != SIZE_MAX)
         buf_stat(cp, sp, i, on_freelist(cp, sp, kmem_slab_chunk(sp, i)), false,
                  out);
     return true;

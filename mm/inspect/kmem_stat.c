@@ -278,6 +278,7 @@ struct kmem_cache *kmem_slab_lookup(const void *addr,
     const struct page *p = virt_to_page(addr);
     struct kmem_cache *cp;
     struct kmem_slab *sp;
+    size_t offset;
 
     if (p == NULL || p->page_state != PAGE_SLAB)
         return NULL;
@@ -285,13 +286,8 @@ struct kmem_cache *kmem_slab_lookup(const void *addr,
     mm_lock(&cp->cache_lock);
     sp = kmem_slab_holding(cp, addr);
     if (sp != NULL) {
-        size_t off = (size_t)((const char *)addr - (const char *)sp->slab_base -
-                              sp->slab_colour);
-
         stat_slab(cp, sp, slab);
-        *index = off / kmem_chunk_step(cp);
-        if (*index >= cp->cache_slab_chunks)
-            *index = SIZE_MAX;
+        *index = kmem_chunk_index(cp, sp, addr, &offset);
     }
     mm_unlock(&cp->cache_lock);
     return sp == NULL ? NULL : cp;

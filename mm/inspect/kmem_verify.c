@@ -220,7 +220,6 @@ static const char *verify_entry(struct kmem_cache *cp,
                                 const struct kmem_bufctl *bcp, size_t bucket)
 {
     const struct kmem_slab *sp;
-    size_t off;
 
     if (!kmem_bufctl_plausible(cp, bcp))
         return at_bufctl(bcp, "hash chain has an invalid link");
@@ -230,9 +229,7 @@ static const char *verify_entry(struct kmem_cache *cp,
     if (sp == NULL || !kmem_slab_link_plausible(cp, &sp->slab_link) ||
         sp->slab_cache != cp)
         return at_bufctl(bcp, "bufctl points to a slab of another cache");
-    off = (size_t)((char *)bcp->bufctl_addr - (char *)kmem_slab_chunk(sp, 0));
-    if (off % kmem_chunk_step(cp) != 0 ||
-        off / kmem_chunk_step(cp) >= sp->slab_chunks)
+    if (kmem_bufctl_chunk(sp, bcp) == SIZE_MAX)
         return at_bufctl(bcp, "bufctl's address is no chunk of its slab");
     return NULL;
 }

@@ -89,7 +89,20 @@ struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr)
     return NULL;
 }
 
-/* ---- the freelist of a slab --------------------------------------------- */
+/* ---- the buffers of a slab ---------------------------------------------- */
+
+/* The index of the chunk that holds `addr`, and the address's offset there;
+ * SIZE_MAX: no chunk of the slab does. */
+size_t kmem_chunk_index(const struct kmem_cache *cp, const struct kmem_slab *sp,
+                        const void *addr, size_t *offset)
+{
+    size_t chunk =
+        MAX(cp->cache_chunk, (size_t)1); /* if damaged, it may be 0 */
+    size_t off = (uintptr_t)addr - (uintptr_t)sp->slab_base - sp->slab_colour;
+
+    *offset = off % chunk;
+    return off / chunk < cp->cache_slab_chunks ? off / chunk : SIZE_MAX;
+}
 
 /* The buffer of a bufctl on a freelist. `bcp` may be any number, since links
  * may be damaged. */
@@ -101,20 +114,17 @@ void *kmem_bufctl_buf(const struct kmem_cache *cp,
                : (void *)((uintptr_t)bcp - cp->cache_bufctl);
 }
 
+/* The index of a bufctl's buffer; SIZE_MAX: the bufctl is damaged. */
 size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
                          const struct kmem_bufctl *bcp)
 {
     const struct kmem_cache *cp = sp->slab_cache;
-    size_t off;
+    size_t i, offset;
 
     if (!kmem_bufctl_plausible(cp, bcp))
         return SIZE_MAX;
-    off = (size_t)((char *)kmem_bufctl_buf(cp, bcp) -
-                   (const char *)kmem_slab_chunk(sp, 0));
-    if (off % kmem_chunk_step(cp) != 0 ||
-        off / kmem_chunk_step(cp) >= sp->slab_chunks)
-        return SIZE_MAX;
-    return off / kmem_chunk_step(cp);
+    i = kmem_chunk_index(cp, sp, kmem_bufctl_buf(cp, bcp), &offset);
+    return offset == 0 ? i : SIZE_MAX;
 }
 
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits)

@@ -7,13 +7,6 @@
 
 #include "mm/kmem_impl.h"
 
-/* From one chunk to the next, to divide by: 1 if the cache is so damaged that
- * it says 0. */
-static inline size_t kmem_chunk_step(const struct kmem_cache *cp)
-{
-    return MAX(cp->cache_chunk, (size_t)1);
-}
-
 bool kmem_bufctl_plausible(const struct kmem_cache *cp,
                            const struct kmem_bufctl *bcp);
 bool kmem_slab_plausible(const struct kmem_slab *sp);
@@ -25,6 +18,8 @@ struct kmem_slab *kmem_slab_number(struct kmem_cache *cp, size_t n);
 struct kmem_slab *kmem_slab_holding(struct kmem_cache *cp, const void *addr);
 void *kmem_bufctl_buf(const struct kmem_cache *cp,
                       const struct kmem_bufctl *bcp);
+size_t kmem_chunk_index(const struct kmem_cache *cp, const struct kmem_slab *sp,
+                        const void *addr, size_t *offset);
 size_t kmem_bufctl_chunk(const struct kmem_slab *sp,
                          const struct kmem_bufctl *bcp);
 bool kmem_slab_bitmap(const struct kmem_slab *sp, uint8_t *map, size_t bits);
