@@ -206,13 +206,36 @@ static const char *slab_error(const struct kmem_cache *cp,
     return why != NULL || linked(cp, sp) ? why : "slab list links disagree";
 }
 
-/* The error in a slab's data or in the head of its freelist, or NULL. */
-static const char *head_error(const struct kmem_cache *cp,
-                              const struct kmem_slab *sp,
-                              const struct kmem_bufctl *bcp)
+/* Reports damage to the allocator's own data: a slab's, or a bufctl's. */
+static __attribute__((noreturn, cold)) void
+report_data(struct kmem_cache *cp, enum kmem_error kind, const void *buf,
+            const void *at, const char *why)
 {
-    const char *why = slab_error(cp, sp);
+    kmem_error(&(struct kmem_error_record){
+        .error_kind = kind,
+        .error_cache = cp,
+        .error_owner = cp,
+        .error_buf = buf,
+        .error_slab = kind == KMERR_BADSLAB ? at : NULL,
+        .error_at = at,
+        .error_text = why,
+    });
+}
 
+/* ---- allocation --------------------------------------------------------- */
+
+/* The error in the data of the slab that is next, or in the head of its
+ * freelist, or NULL. */
+static const char *head_error(const struct kmem_cache *cp,
+                              const struct kmem_slab *sp)
+{
+    const struct kmem_bufctl *bcp = sp->slab_head;
+    const char *why;
+
+    MM_ASSERT(mm_lock_held(&cp->cache_lock));
+    if (bcp == NULL || !in_mode(cp, KMF_MODES))
+        return NULL;
+    why = slab_error(cp, sp);
     if (why != NULL)
         return why;
     if (!kmem_bufctl_plausible(cp, bcp))
@@ -222,31 +245,6 @@ static const char *head_error(const struct kmem_cache *cp,
     if (debug_of(bcp)->bufctl_state != KMEM_BUF_FREE)
         return "its freelist points to an allocated buffer";
     return NULL;
-}
-
-/* ---- allocation --------------------------------------------------------- */
-
-/* Whether the head of the freelist can be trusted; `e`: what is wrong. */
-static bool head_is_valid(struct kmem_cache *cp, struct kmem_error_record *e)
-{
-    struct kmem_slab *sp = cp->cache_freelist;
-    struct kmem_bufctl *bcp = sp->slab_head;
-    const char *why;
-
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    if (bcp == NULL || !in_mode(cp, KMF_MODES))
-        return true;
-    why = head_error(cp, sp, bcp);
-    *e = (struct kmem_error_record){
-        .error_kind = KMERR_BADSLAB,
-        .error_cache = cp,
-        .error_owner = cp,
-        .error_buf = sp,
-        .error_slab = sp,
-        .error_at = sp,
-        .error_text = why,
-    };
-    return why == NULL;
 }
 
 /* Prepares a buffer of the debug layout for the client. */
@@ -289,17 +287,19 @@ static struct kmem_bufctl *take_bufctl(struct kmem_cache *cp)
 /* A buffer, NULL if the cache has none. */
 static void *alloc_once(struct kmem_cache *cp, size_t size)
 {
-    struct kmem_error_record error;
     struct kmem_bufctl *bcp;
-    bool valid, debugged;
+    struct kmem_slab *sp;
+    const char *why;
+    bool debugged;
 
     mm_lock(&cp->cache_lock);
-    valid = head_is_valid(cp, &error);
-    bcp = valid ? take_bufctl(cp) : NULL;
+    sp = cp->cache_freelist;
+    why = head_error(cp, sp);
+    bcp = why == NULL ? take_bufctl(cp) : NULL;
     debugged = in_mode(cp, KMF_MODES);
     mm_unlock(&cp->cache_lock);
-    if (!valid)
-        kmem_error(&error);
+    if (why != NULL)
+        report_data(cp, KMERR_BADSLAB, sp, sp, why);
     if (bcp == NULL)
         return NULL;
     return debugged ? prepare_buffer(cp, debug_of(bcp), size)
@@ -345,35 +345,34 @@ static const char *bufctl_error(const struct kmem_cache *cp,
     return slab_error(cp, sp);
 }
 
-/* Finds the bufctl of a buffer that is freed and makes it busy. NULL, and
- * `error` says what is wrong: the table does not know the address, or the
- * bufctl or its slab is damaged. */
-static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, const void *buf,
-                                       struct kmem_error_record *error)
+/* Finds the bufctl of a buffer that is freed and makes it busy. Reports an
+ * address that is not in the hash table, and damage to the bufctl or its
+ * slab. */
+static struct kmem_bufctl_debug *claim(struct kmem_cache *cp, void *buf,
+                                       size_t size)
 {
+    enum kmem_error kind = KMERR_NONE;
+    struct kmem_bufctl_debug *bdp;
+    const char *why = NULL;
     bool damaged;
-    struct kmem_bufctl *bcp = kmem_hash_find(cp, buf, &damaged);
-    struct kmem_bufctl_debug *bdp = debug_of(bcp);
 
-    MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    *error = (struct kmem_error_record){.error_cache = cp, .error_buf = buf};
-    if (bcp == NULL) {
-        error->error_kind = damaged ? KMERR_BADBUFCTL : KMERR_NONE;
-        error->error_at = kmem_hash_bucket(cp, buf);
-        error->error_text = "the hash chain that the buffer must be on is "
-                            "broken";
-        return NULL;
-    }
-    error->error_text = bufctl_error(cp, bdp, &error->error_kind);
-    if (error->error_text == NULL) {
+    mm_lock(&cp->cache_lock);
+    bdp = debug_of(kmem_hash_find(cp, buf, &damaged));
+    if (bdp != NULL)
+        why = bufctl_error(cp, bdp, &kind);
+    if (bdp != NULL && why == NULL)
         bdp->bufctl_state = KMEM_BUF_BUSY;
-        return bdp;
-    }
-    error->error_owner = cp;
-    error->error_at = bdp;
-    if (error->error_kind == KMERR_BADSLAB)
-        error->error_at = error->error_slab = bcp->bufctl_slab;
-    return NULL;
+    mm_unlock(&cp->cache_lock);
+    if (damaged)
+        report_data(cp, KMERR_BADBUFCTL, buf, kmem_hash_bucket(cp, buf),
+                    "the hash chain that the buffer must be on is broken");
+    if (bdp == NULL)
+        kmem_bad_free(cp, buf, size);
+    if (why != NULL)
+        report_data(
+            cp, kind, buf,
+            kind == KMERR_BADSLAB ? (void *)bdp->bufctl.bufctl_slab : bdp, why);
+    return bdp;
 }
 
 /* Checks that a busy buffer is freed with the right size (0: not known) and is
@@ -416,16 +415,8 @@ static void put_back(struct kmem_cache *cp, struct kmem_bufctl_debug *bdp)
 
 static void free_debug(struct kmem_cache *cp, void *buf, size_t size)
 {
-    struct kmem_error_record error;
-    struct kmem_bufctl_debug *bdp;
+    struct kmem_bufctl_debug *bdp = claim(cp, buf, size);
 
-    mm_lock(&cp->cache_lock);
-    bdp = claim(cp, buf, &error);
-    mm_unlock(&cp->cache_lock);
-    if (bdp == NULL && error.error_kind == KMERR_NONE)
-        kmem_bad_free(cp, buf, size);
-    if (bdp == NULL)
-        kmem_error(&error);
     check_free(cp, bdp, size);
     audit(cp, bdp, KMEM_OP_FREE);
     if (kmem_per_alloc(cp) && cp->cache_dtor != NULL)
