@@ -244,9 +244,7 @@ static int cmd_debug(char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(debug, cmd_debug,
-              "\n"
-              "+MODES|-MODES|=MODES|=none|MODES [PATTERN]",
+SHELL_COMMAND(debug, cmd_debug, "[+MODES|-MODES|=MODES|=none|MODES] [PATTERN]",
               SHELL_REPORT);
 
 /* What is typed, and each letter that it has not. */

@@ -78,7 +78,10 @@ static int cmd_inodes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes, "[-j] [-a|-r]", SHELL_REPORT);
+SHELL_COMMAND(inodes, cmd_inodes,
+              "[-j] [-a]\n"
+              "-r",
+              SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 

@@ -108,7 +108,7 @@ static void help_print(const char *line)
         help_print_line(line);
 }
 
-static int help_command(char *name)
+static int help_command(const char *name)
 {
     const struct shell_command *c = shell_find(name);
     const char *text = text_about(name);
@@ -117,7 +117,7 @@ static int help_command(char *name)
         return 1;
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
-    usage_show(c, 1, &name, NULL);
+    usage_show(c);
     help_print_line(text);
     kprintf("\n");
     help_print(line_after(text));
@@ -137,7 +137,7 @@ static int help_section(const char *number)
 
 static int cmd_help(char **argv)
 {
-    char *topic = argv[1];
+    const char *topic = argv[1];
 
     if (topic && strcmp(topic, "options") == 0) {
         help_options();

@@ -334,6 +334,6 @@ static int cmd_cache(char **argv)
 }
 
 SHELL_COMMAND(cache, cmd_cache,
-              "[-c|-j] CACHE [partial=sorted|partial=own]\n"
+              "[-c] [-j] CACHE [partial=sorted|partial=own]\n"
               "-o alloc|free [-j] [-n N] [CACHE]",
               SHELL_REPORT);

@@ -389,6 +389,6 @@ static int cmd_pages(char **argv)
 }
 
 SHELL_COMMAND(pages, cmd_pages,
-              "[-j|-r]\n"
+              "[-j] [-r]\n"
               "ADDR|SYMBOL",
               SHELL_REPORT);

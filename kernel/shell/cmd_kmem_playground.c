@@ -402,7 +402,7 @@ static int cmd_kmem(char **argv)
 }
 
 SHELL_COMMAND(kmem, cmd_kmem,
-              "create NEW-NAME SIZE [ALIGN] [ctor] [nocolour]\n"
+              "create NEW-NAME SIZE [ALIGN|ctor|nocolour ...]\n"
               "alloc NAME N\n"
               "free NAME N|all [lifo|fifo|random]\n"
               "destroy NAME\n"

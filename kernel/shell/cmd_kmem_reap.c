@@ -174,6 +174,7 @@ static int cmd_reap(char **argv)
 }
 
 SHELL_COMMAND(reap, cmd_reap,
-              "[-a|-n] [CACHE]\n"
+              "[-a] [CACHE]\n"
+              "-n [CACHE]\n"
               "-i SECONDS|never",
               SHELL_REPORT);

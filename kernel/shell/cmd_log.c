@@ -215,7 +215,7 @@ static int cmd_log(char **argv)
     return show_log(&f);
 }
 
-SHELL_COMMAND(log, cmd_log, "[-S|-j] [-n N] [-c CACHE] [-t TASK] [ADDR]",
+SHELL_COMMAND(log, cmd_log, "[-S] [-j] [-n N] [-c CACHE] [-t TASK] [ADDR]",
               SHELL_REPORT);
 
 bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)

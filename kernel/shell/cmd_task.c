@@ -194,7 +194,9 @@ static void offer_signals(const struct shell_offer *o)
         shell_offer(o, signals[i].signal_name);
 }
 
-SHELL_COMMAND(kill, cmd_kill, "[-SIGNAL] PID|-GRP");
+SHELL_COMMAND(kill, cmd_kill,
+              "PID|-GRP\n"
+              "-SIGNAL PID|-GRP");
 SHELL_WORDS(SIGNAL, offer_signals);
 
 /* ---- sessions ----------------------------------------------------------- */

@@ -29,8 +29,8 @@
 static const char self[] = "slate";
 static const char *current = self; /* the command that runs */
 bool shell_reporting;
-static bool interrupted;                    /* ^C was typed */
-static const struct usage_options *options; /* of that command */
+static bool interrupted;   /* ^C was typed */
+static struct form *given; /* the words of that command */
 
 /* ---- shared by the commands --------------------------------------------- */
 
@@ -68,7 +68,7 @@ bool shell_option(char letter)
 
 const char *shell_value(char letter)
 {
-    return options->use_value[usage_index(letter)];
+    return usage_value(given, letter);
 }
 
 struct table shell_table(const struct column *columns)
@@ -166,12 +166,12 @@ static void end_interrupt(void)
     kprintf("^C\n");
 }
 
-static int run_words(int argc, char **argv)
+static int run_words(char **argv)
 {
     const struct shell_command *c = shell_find(argv[0]);
-    const struct usage_options *outer_options = options;
+    struct form *outer_given = given;
     const char *outer = current;
-    struct usage_options given;
+    struct form form;
     int result = 1;
 
     if (!c)
@@ -180,13 +180,12 @@ static int run_words(int argc, char **argv)
     if (outer == self && !shell_reporting)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
                        c->command_name, (unsigned)timer_ms());
-    options = &given;
-    if ((c->command_report || shell_may_change()) &&
-        usage_take(c, argc, argv, &given))
+    given = &form;
+    if ((c->command_report || shell_may_change()) && usage_take(c, argv, &form))
         result = c->command_run(argv);
     pager_report_ended();
     current = outer;
-    options = outer_options;
+    given = outer_given;
     if (result != 0 && !shell_reporting)
         debugcon_event("{\"event\":\"status\",\"command\":\"%s\","
                        "\"status\":%d}",
@@ -240,7 +239,7 @@ int shell_execute(char *line)
     while (line && !interrupted && !pager_quit()) {
         words_next(&line, &argc, argv);
         if (argc > 0)
-            result = run_words(argc, argv);
+            result = run_words(argv);
     }
     if (interrupted)
         end_interrupt();

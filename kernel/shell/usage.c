@@ -5,138 +5,138 @@
 #include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
-#include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
+#include "kernel/x86/panic.h"
 
-/* ---- the text of a form ------------------------------------------------- */
+/* ---- the text of a usage ------------------------------------------------ */
 
-static bool ends_form(char c)
+static bool ends_element(char c)
 {
-    return c == '\n' || c == '\0';
+    return c == ' ' || c == ']' || c == '\n' || c == '\0';
 }
 
-static bool ends(char c)
+static void add_element(struct form *f, const struct element *e)
 {
-    return c == ' ' || c == ']' || ends_form(c);
+    if (f->form_elements == ELEMENTS_MAX)
+        panic("a usage has more than %d elements", ELEMENTS_MAX);
+    f->form_element[f->form_elements++] = *e;
+    f->form_options |= e->element_letter != '\0';
 }
 
-/* The end of the form at `p`. */
-static const char *form_end(const char *p)
+/* Reads the form at *usage, which moves to the next one, or becomes NULL.
+ * False: there is none. */
+static bool next_form(const char **usage, struct form *f)
 {
-    while (!ends_form(*p))
-        p++;
-    return p;
+    const char *p = *usage;
+
+    if (p == NULL)
+        return false;
+    *f = (struct form){0};
+    while (*p != '\n' && *p != '\0') {
+        struct element e = {0};
+
+        for (; *p == ' ' || *p == '[' || *p == ']'; p++)
+            e.element_optional |= *p == '[';
+        if (*p == '-' && ends_element(p[2])) {
+            e.element_letter = p[1];
+            p += p[2] == ' ' && p[3] != '[' ? 3 : 2;
+        }
+        if (!ends_element(*p))
+            e.element_text = p;
+        while (!ends_element(*p))
+            p++;
+        e.element_repeats = strncmp(p, " ...", 4) == 0;
+        p += e.element_repeats ? 4 : 0;
+        while (*p == ']')
+            p++;
+        add_element(f, &e);
+    }
+    *usage = *p == '\n' ? p + 1 : NULL;
+    return true;
 }
 
-/* The next form of a usage, or NULL. */
-static const char *next_form(const char *form)
+void usage_show(const struct shell_command *command)
 {
-    const char *end = form_end(form);
+    const char *before = "usage:";
 
-    return *end == '\n' ? end + 1 : NULL;
+    for (const char *form = command->command_usage, *end; form;
+         form = *end ? end + 1 : NULL) {
+        for (end = form; *end != '\n' && *end != '\0';)
+            end++;
+        kprintf("%-7s%s%s%.*s\n", before, command->command_name,
+                end == form ? "" : " ", (int)(end - form), form);
+        before = "";
+    }
 }
 
-/* The end of the element at `p`. */
-static const char *end_of(const char *p)
+/* The option -letter of a form, or NULL. */
+static struct element *find_option(struct form *f, char letter)
 {
-    while (!ends(*p))
-        p++;
-    return p;
-}
-
-/* Whether an option is at `p`: -j, not -SIGNAL. */
-static bool is_option(const char *p)
-{
-    return *p == '-' && (ends(p[2]) || p[2] == '|');
-}
-
-/* The value of the option at `p`, or NULL. */
-static const char *option_value(const char *p)
-{
-    return p[2] == ' ' && p[3] != '[' && p[3] != '-' ? p + 3 : NULL;
-}
-
-/* The option -letter of a form (0: any), or NULL. */
-static const char *find_option(const char *form, char letter)
-{
-    for (const char *p = form; !ends_form(*p); p++)
-        if (is_option(p) && (p[1] == letter || !letter))
-            return p;
+    for (unsigned i = 0; i < f->form_elements; i++)
+        if (f->form_element[i].element_letter == letter)
+            return &f->form_element[i];
     return NULL;
 }
 
-bool usage_has_option(const struct shell_command *c, char letter)
+bool usage_has_option(const struct shell_command *command, char letter)
 {
-    const char *form = c->command_usage;
+    const char *usage = command->command_usage;
+    struct form f;
 
-    while (form && !find_option(form, letter))
-        form = next_form(form);
-    return form;
+    while (next_form(&usage, &f))
+        if (find_option(&f, letter))
+            return true;
+    return false;
 }
 
-static bool has_repetition(const char *form)
-{
-    while (!ends_form(*form) && *form != '.')
-        form++;
-    return *form == '.';
-}
+/* ---- the choices of an element ------------------------------------------ */
 
-static bool is_upper(char c)
-{
-    return c >= 'A' && c <= 'Z';
-}
-
-/* A choice of an element: a word, or a kind of words after some characters.
- * The first choice_fixed characters stand for themselves. */
+/* A word, or a kind of words after some characters. The first choice_fixed
+ * characters stand for themselves. */
 struct choice {
     const char *choice_text;
     size_t choice_fixed;
     size_t choice_length;
 };
 
-/* Takes the next choice of the element at *p. False after the last one. */
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Takes the next choice off the text at *p. False after the last one. */
 static bool next_choice(const char **p, struct choice *c)
 {
     size_t fixed = 0, n = 0;
 
-    if (ends(**p))
+    if (ends_element(**p))
         return false;
-    while (!ends((*p)[n]) && (*p)[n] != '|')
+    while (!ends_element((*p)[n]) && (*p)[n] != '|')
         n++;
     while (fixed < n && strchr("-+=", (*p)[fixed]))
         fixed++;
-    if (!is_upper((*p)[fixed]) || is_option(*p))
-        fixed = n;
-    *c = (struct choice){*p, fixed, n};
+    *c = (struct choice){*p, is_upper((*p)[fixed]) ? fixed : n, n};
     *p += n + ((*p)[n] == '|');
     return true;
 }
 
-/* Whether a word fits a kind: one of a single letter is a number. */
-static bool fits_kind(const struct choice *c, const char *word)
-{
-    return c->choice_length > c->choice_fixed + 1 ||
-           (*word >= '0' && *word <= '9');
-}
-
-/* How well a word fits the element at `p`: 0 not, 1 as one of a kind, 2 as that
- * word. */
-static int match_of(const char *p, const char *word)
+/* Whether a word is one of the choices. A kind of one letter is a number. */
+static bool is_choice(const char *text, const char *word)
 {
     struct choice c;
-    int best = 0;
 
-    while (next_choice(&p, &c))
-        if (strncmp(word, c.choice_text, c.choice_fixed) != 0)
-            continue;
-        else if (c.choice_fixed < c.choice_length)
-            best = MAX(best, fits_kind(&c, word + c.choice_fixed));
-        else if (!word[c.choice_fixed])
-            best = 2;
-    return best;
+    while (next_choice(&text, &c)) {
+        const char *rest = word + c.choice_fixed;
+        size_t kind = c.choice_length - c.choice_fixed;
+
+        if (strncmp(word, c.choice_text, c.choice_fixed) == 0 &&
+            (kind == 0   ? *rest == '\0'
+             : kind == 1 ? *rest >= '0' && *rest <= '9'
+                         : true))
+            return true;
+    }
+    return false;
 }
-
-/* ---- what may stand at a place ------------------------------------------ */
 
 void shell_offer(const struct shell_offer *o, const char *word)
 {
@@ -169,237 +169,132 @@ static void offer_choice(struct shell_offer o, const struct choice *c)
             k->kind_words(&o);
 }
 
-static void offer(const struct shell_offer *o, const char *p)
+static void offer_choices(const struct shell_offer *o, const char *text)
 {
     struct choice c;
 
-    while (next_choice(&p, &c))
+    while (next_choice(&text, &c))
         offer_choice(*o, &c);
 }
 
-/* ---- options ------------------------------------------------------------ */
-
-/* The words of a command, compared with one of its forms. */
-struct comparison {
-    const char *comp_form;
-    char *comp_words[SHELL_ARGS_MAX + 1]; /* without options */
-    struct usage_options comp_options;
-    const char *comp_value; /* of the form: what an option at the end wants */
-    bool comp_more;         /* options could follow */
-    bool comp_complete;     /* no option is missing, none excludes another */
-    bool comp_reached;      /* all words fit, others could follow */
-    int comp_fitting;       /* how well operands fit; -1: options do not */
-    const struct shell_offer *comp_offer; /* gets what may follow, or NULL */
-};
-
-/* Takes the letters of word *i; a value may be in the next word. */
-static bool take_letters(struct comparison *c, int argc, int *i)
-{
-    for (const char *at = c->comp_words[*i] + 1; *at; at++) {
-        const char *option = find_option(c->comp_form, *at);
-        const char **value = &c->comp_options.use_value[usage_index(*at)];
-
-        if (!option)
-            return false;
-        *value = "";
-        if (!option_value(option))
-            continue;
-        if (!at[1] && *i + 1 == argc) {
-            c->comp_value = option_value(option);
-            return true;
-        }
-        *value = at[1] ? at + 1 : c->comp_words[++*i];
-        return match_of(option_value(option), *value) > 0;
-    }
-    return true;
-}
+/* ---- the words of a command and a form ---------------------------------- */
 
 static bool is_dashed(const char *word)
 {
     return word[0] == '-' && is_upper(word[1] & ~0x20);
 }
 
-/* Takes the options off the words. Those after `--` are operands. */
-static bool take_options(struct comparison *c, int argc)
+/* Takes the letters of word *i; a value may be in the next word. */
+static bool take_letters(struct form *f, char **argv, int *i)
 {
-    int kept = 1;
+    for (const char *at = argv[*i] + 1; *at; at++) {
+        struct element *e = find_option(f, *at);
 
-    c->comp_more = find_option(c->comp_form, 0);
-    for (int i = 1; i < argc; i++) {
-        if (c->comp_more && strcmp(c->comp_words[i], "--") == 0) {
-            c->comp_more = false;
-        } else if (c->comp_more && is_dashed(c->comp_words[i])) {
-            if (!take_letters(c, argc, &i))
-                return false;
-        } else {
-            c->comp_words[kept++] = c->comp_words[i];
-            c->comp_more = c->comp_more && !has_repetition(c->comp_form);
+        if (!e)
+            return false;
+        e->element_value = "";
+        if (!e->element_text)
+            continue;
+        if (!at[1] && !argv[*i + 1]) {
+            f->form_open = e;
+            return true;
         }
+        e->element_value = at[1] ? at + 1 : argv[++*i];
+        return is_choice(e->element_text, e->element_value);
     }
-    c->comp_words[kept] = NULL;
     return true;
 }
 
-/* How many of the options at `p`, which exclude each other, were given. */
-static unsigned count_given(const struct comparison *c, const char *p)
+/* The element of the next operand, or NULL. */
+static struct element *next_operand(struct form *f)
 {
-    unsigned n = c->comp_options.use_value[usage_index(p[1])] != NULL;
-
-    return p[2] == '|' ? n + count_given(c, p + 3) : n;
+    while (f->form_next < f->form_elements &&
+           f->form_element[f->form_next].element_letter)
+        f->form_next++;
+    return f->form_next < f->form_elements ? &f->form_element[f->form_next]
+                                           : NULL;
 }
 
-/* Whether no option is missing, none excludes another. Offers those that could
- * follow to `o`, if not NULL. */
-static bool check_options(const struct comparison *c,
-                          const struct shell_offer *o)
+/* Options come before words that repeat, which are a form's last ones. Of other
+ * kinds no word looks like an option. */
+static bool take_operand(struct form *f, char *word)
 {
-    bool complete = true;
+    struct element *e = next_operand(f);
 
-    for (const char *p = c->comp_form; !ends_form(*p); p++) {
-        char before = p == c->comp_form ? ' ' : p[-1];
-        unsigned n;
-
-        if (!is_option(p) || before == '|')
-            continue;
-        n = count_given(c, p);
-        if (n > 1 || (n == 0 && before != '['))
-            complete = false;
-        if (n == 0 && o)
-            offer(o, p);
-    }
-    return complete;
+    if (!e || !is_choice(e->element_text, word) ||
+        (is_dashed(word) && is_upper(*e->element_text) && !e->element_repeats))
+        return false;
+    e->element_value = f->form_argv[f->form_argc++] = word;
+    f->form_next += !e->element_repeats;
+    f->form_options &= !f->form_element[f->form_elements - 1].element_repeats;
+    return true;
 }
 
-/* ---- operands ----------------------------------------------------------- */
-
-static const char *next_operand(const char *p)
+/* False at the first word that does not fit the form. */
+static bool take_words(struct form *f, char **argv)
 {
-    for (;;)
-        if (*p == ' ' || *p == ']' || (*p == '[' && is_option(p + 1)))
-            p++;
-        else if (is_option(p))
-            p = end_of(option_value(p) ?: p);
+    bool fit = true;
+
+    f->form_argv[f->form_argc++] = argv[0];
+    for (int i = 1; fit && argv[i]; i++)
+        if (f->form_options && is_dashed(argv[i]))
+            fit = take_letters(f, argv, &i);
         else
-            return p;
+            fit = take_operand(f, argv[i]);
+    return fit;
 }
 
-static const char *group_end(const char *p)
+/* Whether no option is missing that a form requires; with `all`, nothing. */
+static bool is_complete(const struct form *f, bool all)
 {
-    int depth = 0;
+    for (unsigned i = 0; i < f->form_elements; i++) {
+        const struct element *e = &f->form_element[i];
 
-    do
-        depth += (*p == '[') - (*p == ']');
-    while (p++, depth > 0);
-    return p;
-}
-
-/* Whether `words` fit a form from `p` on. Offers what may follow them. In a
- * form without options a word that looks like one is of no kind, unless it is
- * among words that repeat. */
-static bool check_operands(struct comparison *c, const char *p, char **words,
-                           int before)
-{
-    const char *end;
-    bool fit = false, repeats;
-
-    p = next_operand(p);
-    if (*p == '[') {
-        fit = check_operands(c, group_end(p), words, before);
-        return check_operands(c, p + 1, words, before) || fit;
+        if (!e->element_value && !e->element_optional &&
+            (e->element_letter || all))
+            return false;
     }
-    c->comp_fitting = MAX(c->comp_fitting, before);
-    if (!*words) {
-        c->comp_reached = true;
-        if (c->comp_offer && c->comp_complete && !c->comp_value)
-            offer(c->comp_offer, p);
-        return ends_form(*p);
-    }
-    end = end_of(p);
-    repeats = strncmp(end, " ...", 4) == 0;
-    if (!match_of(p, *words) || (is_dashed(*words) && is_upper(*p) &&
-                                 !repeats && !find_option(c->comp_form, 0)))
-        return false;
-    before += 1 + match_of(p, *words);
-    if (repeats) {
-        fit = check_operands(c, p, words + 1, before);
-        end += 4;
-    }
-    return check_operands(c, end, words + 1, before) || fit;
+    return !f->form_open;
 }
 
-/* Compares the words with a form; offers what may follow them to `o`, if not
- * NULL. */
-static bool compare_form(struct comparison *c, const char *form, int argc,
-                         char **argv, const struct shell_offer *o)
+bool usage_take(const struct shell_command *command, char **argv,
+                struct form *f)
 {
-    bool fit;
+    const char *usage = command->command_usage;
 
-    *c = (struct comparison){
-        .comp_form = form, .comp_fitting = -1, .comp_offer = o};
-    memcpy(c->comp_words, argv, ((size_t)argc + 1) * sizeof(*argv));
-    if (!take_options(c, argc))
-        return false;
-    c->comp_complete = check_options(c, NULL);
-    fit = check_operands(c, c->comp_form, c->comp_words + 1, 0);
-    if (o && c->comp_reached && c->comp_value)
-        offer(o, c->comp_value);
-    else if (o && c->comp_reached && c->comp_more)
-        check_options(c, o);
-    return fit && c->comp_complete && !c->comp_value;
-}
-
-/* ---- all forms of a command --------------------------------------------- */
-
-/* How well the words fit the forms that they fit best. */
-static int best_fit(const char *form, int argc, char **argv)
-{
-    struct comparison c;
-    int best = -1;
-
-    for (; form; form = next_form(form)) {
-        compare_form(&c, form, argc, argv, NULL);
-        best = MAX(best, c.comp_fitting);
-    }
-    return best;
-}
-
-void usage_show(const struct shell_command *command, int argc, char **argv,
-                const struct shell_offer *o)
-{
-    const char *form = command->command_usage;
-    int best = best_fit(form, argc, argv);
-    const char *before = "usage:";
-    struct comparison c;
-
-    for (; form; form = next_form(form)) {
-        compare_form(&c, form, argc, argv, NULL);
-        if (c.comp_fitting < best)
-            continue;
-        if (o) {
-            compare_form(&c, form, argc, argv, o);
-            continue;
-        }
-        kprintf("%-7s%s%s%.*s\n", before, command->command_name,
-                ends_form(*form) ? "" : " ", (int)(form_end(form) - form),
-                form);
-        before = "";
-    }
-}
-
-bool usage_take(const struct shell_command *command, int argc, char **argv,
-                struct usage_options *options)
-{
-    const char *form = command->command_usage;
-    struct comparison c;
-
-    for (; form; form = next_form(form))
-        if (compare_form(&c, form, argc, argv, NULL)) {
-            memcpy(argv, c.comp_words, sizeof(c.comp_words));
-            *options = c.comp_options;
+    while (next_form(&usage, f))
+        if (take_words(f, argv) && is_complete(f, true)) {
+            memcpy(argv, f->form_argv, sizeof(f->form_argv));
             return true;
         }
-    usage_show(command, argc, argv, NULL);
+    usage_show(command);
     return false;
+}
+
+const char *usage_value(struct form *f, char letter)
+{
+    struct element *e = find_option(f, letter);
+
+    return e ? e->element_value : NULL;
+}
+
+/* Offers what may follow the words. */
+static void offer_next(const struct shell_offer *o, struct form *f)
+{
+    struct element *operand = next_operand(f);
+
+    if (f->form_open) {
+        offer_choices(o, f->form_open->element_text);
+        return;
+    }
+    for (unsigned i = 0; f->form_options && i < f->form_elements; i++) {
+        char letter = f->form_element[i].element_letter;
+
+        if (letter && !f->form_element[i].element_value)
+            offer_choice(*o, &(struct choice){(char[]){'-', letter}, 2, 2});
+    }
+    if (operand && is_complete(f, false))
+        offer_choices(o, operand->element_text);
 }
 
 void usage_complete(const struct line *l, unsigned command, unsigned word,
@@ -413,14 +308,21 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
                                   .offer_before = "",
                                   .offer_add = add,
                                   .offer_arg = arg};
+    const char *usage;
+    struct form f;
     int argc;
 
     strlcpy(before, l->line_text + command, word - command + 1);
     strlcpy(typed, l->line_text + word, l->line_pos - word + 1);
     if (words_next(&at, &argc, argv) != WORDS_OK)
         return;
-    if (argc == 0)
-        offer(&o, "COMMAND");
-    else if ((c = shell_find(argv[0])) != NULL)
-        usage_show(c, argc, argv, &o);
+    if (argc == 0) {
+        offer_choices(&o, "COMMAND");
+        return;
+    }
+    c = shell_find(argv[0]);
+    usage = c ? c->command_usage : NULL;
+    while (next_form(&usage, &f))
+        if (take_words(&f, argv))
+            offer_next(&o, &f);
 }

@@ -12,38 +12,52 @@
  *     N       a number              [...]     may be left out
  *     a|b     one of them           NAME ...  one or more; options come before
  *     +MODES  + and a word
+ *
+ * Operands are compared in order, so those that may be left out are last.
+ * Options that exclude each other are in different forms.
  */
 #pragma once
 
 #include "kernel/lib/line.h"
+#include "kernel/shell/shell.h"
 
-struct shell_command;
-struct shell_offer;
-
-/* The value of each option that was given, "" if it takes none. */
-struct usage_options {
-    const char *use_value[64]; /* by usage_index */
+/* An element of a form: an option or an operand. */
+struct element {
+    char element_letter;      /* of the option; 0: an operand */
+    const char *element_text; /* of the operand, or of the option's value */
+    bool element_optional;
+    bool element_repeats;
+    const char *element_value; /* the word that was given; "" of an option
+                                * without a value; NULL: none */
 };
 
-static inline unsigned usage_index(char letter)
-{
-    return (unsigned)letter & 63;
-}
+#define ELEMENTS_MAX 8
+
+/* A form, and the words of a command that were compared with it. */
+struct form {
+    unsigned form_elements;
+    struct element form_element[ELEMENTS_MAX];
+    unsigned form_next;        /* where the next operand is looked for */
+    bool form_options;         /* options may follow */
+    struct element *form_open; /* an option at the end, without its value */
+    unsigned form_argc;
+    char *form_argv[SHELL_ARGS_MAX + 1]; /* the name and the operands */
+};
+
+/* Prints the forms of a command. */
+void usage_show(const struct shell_command *command);
 
 /* Whether a form of the command has the option -letter. */
-bool usage_has_option(const struct shell_command *c, char letter);
+bool usage_has_option(const struct shell_command *command, char letter);
 
-/* Prints the forms of a command that its words fit best; all of them if it has
- * none but its name, argv[0]. With `o`, offers the words that may follow
- * instead. */
-void usage_show(const struct shell_command *command, int argc, char **argv,
-                const struct shell_offer *o);
-
-/* Takes the options off the words of a command, which have to fit one of its
- * forms. False after printing usage. argv has SHELL_ARGS_MAX + 1 places; its
+/* Finds the first form that the words of a command fit, and takes the options
+ * off them. False after printing usage. argv has SHELL_ARGS_MAX + 1 places; its
  * words end with NULL, before and after. */
-bool usage_take(const struct shell_command *command, int argc, char **argv,
-                struct usage_options *options);
+bool usage_take(const struct shell_command *command, char **argv,
+                struct form *f);
+
+/* The value of the option -letter; NULL if it was not given. */
+const char *usage_value(struct form *f, char letter);
 
 /* Completes a line (a line_words_t). */
 line_words_t usage_complete;

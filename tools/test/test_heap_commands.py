@@ -237,7 +237,7 @@ def test_debug_says_what_is_wrong_with_its_arguments(shell):
         assert "modes are FPZUTSG" in said
     assert "no cache is called 'nope'" in shell.command("debug FPZU nope")
     assert "wants modes" in shell.command("debug +")
-    assert "usage: debug +MODES|" in shell.command("debug +F inode file")
+    assert "usage: debug [+MODES|" in shell.command("debug +F inode file")
 
 
 def test_mode_T_prints_a_line_per_operation(shell):

@@ -265,7 +265,7 @@ def test_other_kernels_say_which_one_records():
 def test_wrong_words_change_nothing():
     lines = {
         "trace mark 9999999999": "trace: '9999999999' is not a number below",
-        "trace mark x": "usage: trace mark [N]",
+        "trace mark x": "usage: trace [on|off]",
         "trace maybe": "usage: trace [on|off]",
         "trace save a/b": "trace: 'a/b' is not a name of up to 31 ",
         "trace save " + "n" * 32: f"trace: '{'n' * 32}' is not a name of up ",

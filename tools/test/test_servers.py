@@ -108,7 +108,7 @@ def test_proc_servers(granted):
 def test_run_s_says_what_is_wrong(granted):
     assert "run: there is no server 'nobody'; `servers` lists them" in granted
     assert "usage: run [-p] [-b] PROGRAM [ARG ...]" in granted
-    assert "usage: run -s [-b] SERVER [ARG ...]" in granted
+    assert "       run -s [-b] SERVER [ARG ...]" in granted
 
 
 def test_grants_in_use(boot):

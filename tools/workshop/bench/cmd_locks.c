@@ -101,4 +101,6 @@ static int cmd_locks(char **argv)
                        "counts locks");
 }
 #endif
-SHELL_COMMAND(locks, cmd_locks, "[-j|-r]");
+SHELL_COMMAND(locks, cmd_locks,
+              "[-j]\n"
+              "-r");
