@@ -1,9 +1,8 @@
 /*
- * Shared by the commands that show the users of memory: callers, stacks, ages,
- * and buffers summed by the stack that allocated them.
+ * Shared by the commands that show the users of memory: callers, stacks, ages.
  *
- *     cmd_debug.c     debug              cmd_log.c        log
- *     cmd_kmausers.c  kmausers leaks     cmd_kmem_objects.c  cache -o
+ *     cmd_debug.c         debug          cmd_log.c           log
+ *     cmd_kmem_users.c    cache -u leaks cmd_kmem_objects.c  cache -o
  */
 #pragma once
 

@@ -9,6 +9,7 @@
  *     cmd_kmem_cache.c    cache       cmd_kmem_pages.c       buddyinfo pages
  *     cmd_kmem_colours.c  cache -c    cmd_kmem_whatis.c      whatis
  *     cmd_kmem_objects.c  cache -o        with cmd_kmem_owner.c
+ *     cmd_kmem_users.c    cache -u leaks
  *     cmd_kmem_slabs.c    slabs       cmd_kmem_playground.c  kmem
  *     cmd_kmem_mag.c      magazines   cmd_verify.c           verify
  *
@@ -159,6 +160,10 @@ bool heap_buf_bad(const struct kmem_buf_stat *b,
 /* For `cache -o`: the objects of a cache, or of all if `name` is NULL; `which`
  * is "alloc" or "free". 0, or 1 after an error line. */
 int heap_print_objects(const char *which, const char *name);
+
+/* For `cache -u`: the objects in use of a cache, or of all if `name` is NULL,
+ * by the stack that allocated them. 0, or 1 after an error line. */
+int heap_print_users(const char *name);
 
 /* For `cache NAME partial=sorted`: keeps that cache's partial slabs sorted, the
  * fullest first, or as the allocator has them. 0, or 1 after an error line. The

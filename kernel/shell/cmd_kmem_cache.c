@@ -309,6 +309,8 @@ static int cmd_cache(char **argv)
 
     if (shell_option('o'))
         return heap_print_objects(shell_value('o'), argv[1]);
+    if (shell_option('u'))
+        return heap_print_users(argv[1]);
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
@@ -335,5 +337,6 @@ static int cmd_cache(char **argv)
 
 SHELL_COMMAND(cache, cmd_cache,
               "[-c] [-j] CACHE [partial=sorted|partial=own]\n"
-              "-o alloc|free [-j] [-n N] [CACHE]",
+              "-o alloc|free [-j] [-n N] [CACHE]\n"
+              "-u [-j] [-m AGE] [CACHE]",
               SHELL_REPORT);

@@ -187,6 +187,5 @@ SHELL_COMMAND(kmem, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(slabs, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(whatis, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(debug, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(kmausers, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(leaks, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
 SHELL_COMMAND(log, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);

@@ -46,7 +46,7 @@ OTHERS_DONE  := $(filter-out yours,$(OTHERS))
 OTHERS_SHELL := kernel/shell/cmd_others.c
 OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_debug.o kernel/shell/cmd_log.o \
-                  kernel/shell/cmd_kmausers.o kernel/shell/cmd_kmem_cache.o \
+                  kernel/shell/cmd_kmem_cache.o \
                   kernel/shell/cmd_kmem_colours.o \
                   kernel/shell/cmd_kmem_mag.o \
                   kernel/shell/cmd_kmem_owner.o \
@@ -55,7 +55,7 @@ OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
                   kernel/shell/cmd_kmem_slabs.o kernel/shell/cmd_kmem_stat.o \
                   kernel/shell/cmd_kmem_merged.o \
                   kernel/shell/cmd_kmem_objects.o \
-                  kernel/shell/cmd_kmem_whatis.o
+                  kernel/shell/cmd_kmem_users.o kernel/shell/cmd_kmem_whatis.o
 
 # The lab whose students write one.
 OWN_LAB      := docs/labs/10-your-own-allocator

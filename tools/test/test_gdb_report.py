@@ -82,7 +82,7 @@ ALL = [*REPORTS, "cache -c box", "cpus", "debug", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
        "ipc", "irqs", "kmastat -j", "kmem list", "leaks", "log -S",
        "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
-       "servers", "sessions", "slabs -v", "uptime", "kmausers",
+       "servers", "sessions", "slabs -v", "uptime", "cache -u",
        "cache -o alloc", "whatis -r $obj", "x page_array 2k", "nothing",
        "reap", "kmastat | more"]
 

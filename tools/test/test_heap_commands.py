@@ -1,7 +1,7 @@
 """The kernel shell's commands that look at the heap: the rows of each agree
 with the playground's actions and with the rows of other commands."""
 # Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_log.c
-# Tests: kernel/shell/cmd_kmausers.c, kernel/shell/cmd_debug.c
+# Tests: kernel/shell/cmd_kmem_users.c, kernel/shell/cmd_debug.c
 
 import re
 
@@ -293,33 +293,39 @@ def test_history_goes_back_to_the_start_of_life(shell, audited):
 
 
 def test_users_sums_by_caller(shell, audited):
-    groups = records(shell, "kmausers -j spy")
+    groups = records(shell, "cache -u -j spy")
     assert sum(g["count"] for g in groups) == 6
     assert all(g["bytes"] == 100 * g["count"] and g["size"] == 100
                for g in groups)
     chunk = records(shell, "cache -j spy")[0]["chunk"]
     assert groups[0]["waste"] == (chunk - 100) * groups[0]["count"]
-    text = shell.command("kmausers spy")
-    assert re.search(r"^ +600 +6 +100 +\d+ \S+/\S+/\S+ +1 +spy$", text, re.M)
+    used = {row["addr"] for row in records(shell, "cache -o alloc -j spy")}
+    since = {e["buf"]: e["us"] for e in records(shell, "log -j -c spy")
+             if e["op"] == "alloc" and e["buf"] in used}
+    assert since[groups[0]["sample"]] == min(since.values())
+    assert groups[0]["task"] == 1
+    text = shell.command("cache -u spy")
+    assert re.search(r"^spy +6 +100 +600 +\d+ 0x\w+ +\S+ +1$", text, re.M)
     assert re.search(r"^ +play_alloc\+0x\w+ < (cmd_kmem\S* < )?"
                      r"shell_execute\+0x", text, re.M)
-    everything = shell.command("kmausers")
-    assert "not in mode U" in everything and " spy\n" in everything
+    everything = shell.command("cache -u")
+    assert "not in mode U" in everything and "\nspy " in everything
 
 
 def test_users_of_nothing(shell):
     shell.command("kmem create idle 100")
-    assert shell.command("kmausers idle") == "no object of idle is in use\n"
-    assert shell.command("kmausers -j idle") == ""
+    assert shell.command("cache -u idle") == "no object of idle is in use\n"
+    assert shell.command("cache -u -j idle") == ""
     shell.command("kmem destroy idle")
 
 
 def test_users_of_an_age(shell, audited):
     shell.command("run sleep 1")
-    groups = records(shell, "kmausers -j -m 1 spy")
+    groups = records(shell, "cache -u -j -m 1 spy")
     assert sum(g["count"] for g in groups) == 6
-    assert re.search(r"^ +600 +6 +100 ", shell.command("kmausers -m 1"), re.M)
-    assert shell.command("kmausers -m 100000 spy") == \
+    text = shell.command("cache -u -m 1")
+    assert re.search(r"^spy +6 +100 +600 ", text, re.M)
+    assert shell.command("cache -u -m 100000 spy") == \
         "no object of spy is in use and known to be that old\n"
 
 
@@ -382,8 +388,8 @@ WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
          "log -c no_such", "log -S zz", "history 1",
-         "kmausers no_such_cache", "kmausers a b", "kmausers -m",
-         "kmausers -m soon", "leaks -m", "leaks now", "cache -o alloc -n many"]
+         "cache -u no_such_cache", "cache -u a b", "cache -u -m",
+         "cache -u -m soon", "leaks -m", "leaks now", "cache -o alloc -n many"]
 
 
 @pytest.mark.parametrize("line", WRONG)
@@ -405,8 +411,8 @@ def test_all_of_it_works_after_a_panic(boot):
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
             (f"log {obj:x}", "first transact"),
-            ("kmausers spy", r"300 +3 +100"),
-            ("kmausers -m 1", "CACHE|that old"),
+            ("cache -u spy", r"spy +3 +100 +300 "),
+            ("cache -u -m 1", "CACHE|that old"),
             ("leaks", "suspect: "),
             (f"whatis {obj:x}", "allocated by task 1"),
             (f"slabs {obj:x}", "play_alloc"),

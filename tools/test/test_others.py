@@ -114,7 +114,7 @@ def test_reap_returns_what_is_kept(worked):
 
 def test_commands_about_slabs_say_so():
     commands = ("cache inode", "kmem list", "reap -n", "reap inode", "slabs",
-                "cache -o free", "whatis 0", "debug", "kmausers", "leaks",
+                "cache -o free", "whatis 0", "debug", "cache -u", "leaks",
                 "log", "kmastat -s rate")
     run = boot("slob", *commands, "pages", "buddyinfo", "meminfo",
                append="kmem.debug=FP ws=3")

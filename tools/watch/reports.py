@@ -30,7 +30,7 @@ TICK_MS = 10
 
 
 def new_callers(groups, ms):
-    """The rows of `kmausers -j` all of whose objects are younger than a mark,
+    """The rows of `cache -u -j` all of whose objects are younger than a mark,
     which is `ms` old. Nothing if no cache is audited."""
     audited = [g for g in groups if g["stack"]]
     new = [g for g in audited if g["oldest_us"] < (ms - TICK_MS) * 1000]

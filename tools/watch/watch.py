@@ -209,9 +209,9 @@ class Watch:
             raise WatchError("the older mark comes first; `mark` lists them")
         yield from reports.diff(a, b)
         if words.later == "now":
-            groups = self.records("kmausers -j")
+            groups = self.records("cache -u -j")
             yield from reports.new_callers(groups,
-                                           self.began("kmausers") - a.ms)
+                                           self.began("cache") - a.ms)
 
     def frag(self, _):
         """fragmentation of slab memory

@@ -77,11 +77,11 @@ static void look(const void *obj)
         "cache -o alloc -j test_broken",
         "cache -o free test_broken",
         "cache test_broken",
-        "kmausers test_broken",
+        "cache -u test_broken",
         "cache -c test_broken",
         "kmastat test_broken",
         "leaks",
-        "kmausers -m 1",
+        "cache -u -m 1",
     };
     char line[40];
 
@@ -244,7 +244,7 @@ KTEST(shell_broken, looking_survives_wild_values)
         KT_REQUIRE(bdp && bdp->bufctl.bufctl_addr == obj[n]);
         bdp->bufctl_alloc.trans_depth = 0x7fffffff;
     }
-    says("kmausers test_broken", " 2 ");
+    says("cache -u test_broken", " 2 ");
     bdp->bufctl_state = 0x10000077;
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
     says(line, ", in use");

@@ -225,7 +225,7 @@ static uint64_t cost_of(const char *line, size_t caches)
 KTEST(shell_kmem, time_grows_at_most_as_the_square_of_the_caches)
 {
     static const char *const lines[] = {
-        "kmastat crowd0",     "slabs", "verify", "kmausers", "reap -n", "debug",
+        "kmastat crowd0",     "slabs", "verify", "cache -u", "reap -n", "debug",
         "cache -o alloc -n 1"};
     static const size_t counts[] = {100, 400, CACHES_MOST};
     uint64_t cost[ARRAY_SIZE(lines)][ARRAY_SIZE(counts)];

@@ -81,7 +81,8 @@ KTEST(usage, without_options_a_dash_is_part_of_a_word)
 
 #define CACHE_FORMS                                                            \
     "usage: cache [-c] [-j] CACHE [partial=sorted|partial=own]\n"              \
-    "       cache -o alloc|free [-j] [-n N] [CACHE]\n"
+    "       cache -o alloc|free [-j] [-n N] [CACHE]\n"                         \
+    "       cache -u [-j] [-m AGE] [CACHE]\n"
 
 #define REAP_FORMS                                                             \
     "usage: reap [-a] [CACHE]\n"                                               \
@@ -221,12 +222,15 @@ static const struct {
     {"bug list -", "-j -k -m -s"},
     {"bug list ", ""},
     {"cache ", "@CACHE"},
-    {"cache -", "-c -j -n -o"},
+    {"cache -", "-c -j -m -n -o -u"},
     {"cache -o ", "alloc free"},
     {"cache -o alloc ", "@CACHE"},
     {"cache -j ", "@CACHE"},
+    {"cache -u -", "-j -m"},
+    {"cache -u ", "@CACHE"},
+    {"cache -u -m ", ""},
     {"cache inode ", "partial=own partial=sorted"},
-    {"cache inode -", "-c -j -n -o"},
+    {"cache inode -", "-c -j -m -n -o -u"},
     {"continue ", ""},
     {"cpufault ", "absent both called locked null stack"},
     {"cpufault null ", ""},
@@ -286,9 +290,6 @@ static const struct {
     {"kmastat -s ", "mem waste rate fail"},
     {"kmastat -zs ", "mem waste rate fail"},
     {"kmastat inode ", ""},
-    {"kmausers ", "@CACHE"},
-    {"kmausers -", "-j -m"},
-    {"kmausers inode ", ""},
     {"kmem ", "alloc create destroy free list"},
     {"kmem alloc ", "@NAME"},
     {"kmem alloc box ", ""},
