@@ -28,7 +28,7 @@ static const struct column port_columns[] = {
     {0},
 };
 
-static int cmd_ports(char **argv UNUSED)
+static void print_ports(void)
 {
     struct table t = shell_table(port_columns);
     struct port_row row = {.row_stat.stat_number = 0};
@@ -43,12 +43,9 @@ static int cmd_ports(char **argv UNUSED)
     }
     if (row.row_stat.stat_number == 0 && !t.table_json)
         kprintf("(there are no ports)\n");
-    return 0;
 }
 
-SHELL_COMMAND(ports, cmd_ports, "[-j]", SHELL_REPORT);
-
-/* ---- ipc ---------------------------------------------------------------- */
+/* ---- ports -w ----------------------------------------------------------- */
 
 #define EDGE(member, ...) COLUMN(struct ipc_edge, member, __VA_ARGS__)
 
@@ -96,7 +93,7 @@ static void print_stacks(size_t used)
     }
 }
 
-static int cmd_ipc(char **argv UNUSED)
+static void print_edges(void)
 {
     struct table t = shell_table(edge_columns);
     size_t used = ipc_edges(edges, EDGES_MAX);
@@ -104,13 +101,21 @@ static int cmd_ipc(char **argv UNUSED)
     for (size_t i = 0; i < used; i++)
         table_row(&t, &edges[i]);
     if (t.table_json)
-        return 0;
+        return;
     print_stacks(used);
     if (used == EDGES_MAX)
         kprintf("(only the first %d callers)\n", EDGES_MAX);
     if (used == 0)
         kprintf("(no task waits for a reply)\n");
+}
+
+static int cmd_ports(char **argv UNUSED)
+{
+    if (shell_option('w'))
+        print_edges();
+    else
+        print_ports();
     return 0;
 }
 
-SHELL_COMMAND(ipc, cmd_ipc, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(ports, cmd_ports, "[-w] [-j]", SHELL_REPORT);

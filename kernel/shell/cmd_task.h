@@ -5,7 +5,7 @@
  * The commands are in the files beside this one:
  *
  *     cmd_task.c    ps kill files         cmd_run.c    run sh continue
- *     cmd_ipc.c     ports ipc             cmd_fs.c     inodes pipes
+ *     cmd_ipc.c     ports                 cmd_fs.c     inodes pipes
  *     cmd_servers.c servers irqs
  *
  * Of these only `run` allocates, because it starts a program.

@@ -60,7 +60,7 @@ VIEWS = ["slate bt 17", "slate bt", "slate bt 0", "slate dmesg",
          "slate bt 4", "slate bt $task(4)->task_pid", "slate space $task(4)",
          "slate dmesg -n 2+3", "slate enter 9", "frame level 5",
          "print c->cond_waiters.wait_reason", "slate enter", "bt 1"]
-ASKED = [*of_the_page(), *VIEWS, "slate ps", "slate ipc", "slate files 9",
+ASKED = [*of_the_page(), *VIEWS, "slate ps", "slate ports -w", "slate files 9",
          "slate verify -j"]
 
 SAME = {"slate bt 2 + 2": "slate bt 4", "slate space $task(4)": "slate space 4",
@@ -141,7 +141,8 @@ def names_in(text):
 
 def own_frames(live, task):
     """The functions on a task's stack, as the kernel finds them."""
-    text = live["slate ipc"].split(f"stack of {task}")[1].split("the stack")[0]
+    text = live["slate ports -w"].split(f"stack of {task}")[1]
+    text = text.split("the stack")[0]
     found = re.findall(r"  (\w+)\+0x", text)
     assert len(found) > 4
     return found

@@ -80,7 +80,7 @@ def test_the_stops_are_what_they_should_be(both):
 # Every report, some with text that does not fit into the kernel's buffer.
 ALL = [*REPORTS, "cache -c box", "cpus", "debug", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
-       "ipc", "irqs", "kmastat -j", "kmem list", "leaks", "log -S",
+       "ports -w", "irqs", "kmastat -j", "kmem list", "leaks", "log -S",
        "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
        "servers", "sessions", "slabs -v", "uptime", "cache -u",
        "cache -o alloc", "whatis -r $obj", "x page_array 2k", "nothing",

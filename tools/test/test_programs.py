@@ -97,7 +97,7 @@ def test_exit_codes(shell, line, said):
     "run /bin/ls/ls", "continue", "continue now", "sh now", "kill", "kill 0",
     "kill 1", "kill 2 2", "kill -99 5", "kill -FROB 5", "kill 99999",
     "kill -99999", "ps now", "files", "files 1", "files 99999", "files x",
-    "inodes now", "pipes now", "ports now", "ipc now", "bt 99999", "bt x",
+    "inodes now", "pipes now", "ports now", "ports -w now", "bt 99999", "bt x",
     "bt 1 2"])
 def test_wrong_input_is_refused(shell, line):
     text = shell.command(line)
@@ -371,9 +371,9 @@ def test_a_stopped_machine_starts_nothing(boot):
     assert re.search(r"\d+ +1 .* sleep", text), text
     pid = re.search(r"(\d+) +1 .* sleep", text).group(1)
     for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
-                       (f"files {pid}", "console"), ("ipc", "no task waits"),
-                       ("inodes", "inodes in memory"), ("pipes", "no pipe"),
-                       ("ports", "no ports"), ("verify", CLEAN)):
+                       (f"files {pid}", "console"), ("ports", "no ports"),
+                       ("ports -w", "no task waits"), ("pipes", "no pipe"),
+                       ("inodes", "inodes in memory"), ("verify", CLEAN)):
         machine.send(line + "\r")
         assert re.search(said, machine.expect(r"\nslate!> ")), line
 

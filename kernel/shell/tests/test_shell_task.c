@@ -61,7 +61,7 @@ KTEST(shell_task, a_running_program_is_not_looked_into)
     actor_end(&s);
 }
 
-/* ---- ipc ---------------------------------------------------------------- */
+/* ---- ports -w ----------------------------------------------------------- */
 
 /* The number of the port of a handle. */
 static unsigned number(const struct actor *a, uint32_t h)
@@ -76,23 +76,23 @@ static unsigned number(const struct actor *a, uint32_t h)
     KT_SAID(1, "\n%5d %-15s %6u %-6s %5d %s\n", (int)(caller)->actor_pid,      \
             name, port, queued, (int)(to)->actor_pid, to_name)
 
-KTEST(shell_task, ipc_lists_callers_and_stacks)
+KTEST(shell_task, ports_lists_callers_and_stacks)
 {
     uint32_t port, handle;
 
-    KT_EQ(shell_test_run("ipc"), 0);
+    KT_EQ(shell_test_run("ports -w"), 0);
     KT_SAID(1, "(no task waits for a reply)\n");
     if (!begin(3))
         return;
     port = actor_port(&e);
     handle = actor_share(&e, port, &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
-    KT_EQ(shell_test_run("ipc"), 0);
+    KT_EQ(shell_test_run("ports -w"), 0);
     KT_EDGE(&c, "client-c", number(&s, port_s), "yes", &s, "server");
     KT_TRUE(receive());
     KT_TRUE(!call(&d, port_d, 2));
     KT_TRUE(!call(&s, handle, 3));
-    KT_EQ(shell_test_run("ipc"), 0);
+    KT_EQ(shell_test_run("ports -w"), 0);
     KT_EDGE(&c, "client-c", number(&s, port_s), "no", &s, "server");
     KT_EDGE(&d, "client-d", number(&s, port_s), "yes", &s, "server");
     KT_EDGE(&s, "server", number(&e, port), "yes", &e, "client-e");
@@ -101,7 +101,7 @@ KTEST(shell_task, ipc_lists_callers_and_stacks)
     KT_SAID(1, "the stack of server(%d):\n", (int)s.actor_pid);
     KT_SAID(1, "the stack of client-e(%d):\n", (int)e.actor_pid);
     KT_SAID(3, "  ipc_call+0x");
-    KT_EQ(shell_test_run("ipc -j"), 0);
+    KT_EQ(shell_test_run("ports -w -j"), 0);
     KT_SAID(1,
             "\"name\":\"client-c\",\"port\":%u,\"queued\":false,\"server\":%d",
             number(&s, port_s), (int)s.actor_pid);
