@@ -370,14 +370,3 @@ static void inspect(const void *arg)
 }
 
 HOOK(HOOK_INSPECT, inspect);
-
-static int cmd_history(char **argv UNUSED)
-{
-    const char *line;
-
-    for (unsigned n = 0; (line = line_remembered(&editor, n)) != NULL; n++)
-        kprintf("%3u  %s\n", n + 1, line);
-    return 0;
-}
-
-SHELL_COMMAND(history, cmd_history, "", SHELL_REPORT);

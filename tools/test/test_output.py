@@ -25,7 +25,6 @@ LINES = {
     "kmem": ["kmem list", "kmem free box 20 random", "kmem alloc box 3"],
     "debug": ["debug", "debug +FPZU pipe", "debug", "debug -T pipe"],
     "log": ["log", "log -S -n 3"],
-    "history": ["history"],
     "leaks": ["leaks"],
     "whatis": ["whatis kmem_cache_alloc", "whatis kmain+0x4",
                "whatis 0", "whatis -r page_array"],

@@ -86,7 +86,7 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
          "whatis", "whatis banana", "whatis kmain+", "whatis kmain+z",
          "help no_such_command",
-         "echo \"open", "uptime now", "history all", "run",
+         "echo \"open", "uptime now", "run",
          "run -x", "bt 1 2", "terminal plain vga",
          "echo " + "a " * 20]
 

@@ -48,7 +48,7 @@ def rows(text):
 
 def test_a_screenful_at_a_time(terminal):
     first, second, line, rest = pages(terminal, "help", " \rc")
-    assert [len(rows(page)) for page in (first, second, line)] == [24, 24, 1]
+    assert [page.count("\n") for page in (first, second, line)] == [24, 24, 1]
     assert rows(rest)
 
 

@@ -267,8 +267,6 @@ static const struct {
     {"files 5 ", ""},
     {"help ", "@COMMAND options paper"},
     {"help echo ", ""},
-    {"history ", ""},
-    {"history 5 ", ""},
     {"hunt ", "@HUNT"},
     {"hunt pop ", ""},
     {"inodes ", ""},
