@@ -105,12 +105,26 @@ static void print_stat(struct table t, const char *pattern)
     }
 }
 
+static bool has_match(const char *pattern)
+{
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+
+    heap_all (cp, &st)
+        if (heap_match(st.stat_name, pattern))
+            return true;
+    return false;
+}
+
 static int cmd_kmastat(char **argv)
 {
     if (shell_option('s'))
         return shell_error("-s is about the slab allocator, and this kernel's "
                            "is %s; without it: all that is counted",
                            other_served.op_name);
+    if (!has_match(argv[1]))
+        return shell_error("no cache matches '%s'; `kmastat` lists them all",
+                           argv[1]);
     pager_to_end();
     print_stat(
         (struct table){other_columns, print_console, NULL, shell_option('j')},

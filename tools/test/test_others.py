@@ -116,14 +116,17 @@ def test_commands_about_slabs_say_so():
     commands = ("cache inode", "kmem list", "reap -n", "reap inode", "slabs",
                 "cache -o free", "whatis 0", "debug", "cache -u", "leaks",
                 "log", "kmastat -s rate")
-    run = boot("slob", *commands, "pages", "buddyinfo", "meminfo",
-               append="kmem.debug=FP ws=3")
+    none = "kmastat: no cache matches 'no_such_*'; `kmastat` lists them all"
+    run = boot("slob", *commands, "kmastat no_such_*", "pages", "buddyinfo",
+               "meminfo", append="kmem.debug=FP ws=3")
     for command in commands:
         assert re.search(rf"(?m)^{command.split()[0]}: .*\bslob\b", run.text), \
             (command, run.text)
     assert "kmem.debug=: the allocator is slob, which has no debugging modes" \
         in run.text
-    assert [e["status"] for e in run.named["status"]] == [1] * len(commands)
+    assert none in run.text
+    assert [e["status"] for e in run.named["status"]] == \
+        [1] * (len(commands) + 1)
 
 
 @pytest.mark.parametrize("name", ALLOCATORS)
