@@ -49,8 +49,7 @@ static void print_totals(void)
     char rate[HEAP_CELL];
 
     inode_totals(&t);
-    heap_percent(1000 - heap_waste(t.total_hits, t.total_hits + t.total_misses),
-                 rate);
+    heap_percent(t.total_hits, t.total_hits + t.total_misses, rate);
     kprintf("%zu inode%s in memory, %zu of them unused; %llu reclaimed\n",
             t.total_cached, plural(t.total_cached), t.total_unused,
             t.total_reclaimed);

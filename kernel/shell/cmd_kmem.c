@@ -138,17 +138,13 @@ struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
 
 /* ---- numbers ------------------------------------------------------------ */
 
-const char *heap_percent(unsigned permille, char buf[HEAP_CELL])
+const char *heap_percent(uint64_t part, uint64_t whole, char buf[HEAP_CELL])
 {
+    unsigned permille =
+        whole == 0 ? 0 : (unsigned)((part * 1000 + whole / 2) / whole);
+
     snprintf(buf, HEAP_CELL, "%u.%u", permille / 10, permille % 10);
     return buf;
-}
-
-unsigned heap_waste(uint64_t part, uint64_t whole)
-{
-    if (whole == 0 || part >= whole)
-        return 0;
-    return (unsigned)(((whole - part) * 1000 + whole / 2) / whole);
 }
 
 const char *heap_age(uint64_t ms, char buf[HEAP_CELL])

@@ -101,11 +101,9 @@ heap_key_t heap_key_mem;
 
 #define HEAP_NAME 17 /* width of a column of names */
 
-/* "12.3" from 123 thousandths of hundred per cent. Returns buf. */
-const char *heap_percent(unsigned permille, char buf[HEAP_CELL]);
-
-/* How much of `whole` is not `part`, in thousandths; 0 of nothing. */
-unsigned heap_waste(uint64_t part, uint64_t whole);
+/* How much of `whole` is `part`, in per cent: "12.3"; "0.0" of nothing. Returns
+ * buf. */
+const char *heap_percent(uint64_t part, uint64_t whole, char buf[HEAP_CELL]);
 
 /* A span of milliseconds in at most 6 characters: 850ms 12.3s 5m 17h 3d. */
 const char *heap_age(uint64_t ms, char buf[HEAP_CELL]);
@@ -206,8 +204,9 @@ void heap_print_mappers(const struct page *frame);
 /* "full", "partial" or "free". */
 const char *heap_state_name(enum kmem_slab_state state);
 
-/* One cache as a line of JSON, with the raw numbers. */
-void heap_json_cache(const struct kmem_cache_stat *st);
+/* The table of `kmastat`, and the row of a cache in it. */
+struct table heap_cache_table(void);
+void heap_cache_row(const struct table *t, const struct kmem_cache_stat *st);
 
 /* Where each byte of a cache's memory is. */
 enum heap_ledger_entry {

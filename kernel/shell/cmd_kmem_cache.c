@@ -117,9 +117,7 @@ static void print_geometry(const struct kmem_cache_stat *st)
     kprintf("unused    %6zu = %zu - %zu - %zu * %zu, %s%% of the slab\n",
             st->stat_slab_left, slab_bytes(st), header, st->stat_slab_objects,
             st->stat_chunk,
-            heap_percent(
-                heap_waste(slab_bytes(st) - st->stat_slab_left, slab_bytes(st)),
-                buf));
+            heap_percent(st->stat_slab_left, slab_bytes(st), buf));
     print_colours(st);
     print_function("constructor", st->stat_flags & KMEM_STAT_CTOR,
                    st->stat_ctor);
@@ -306,6 +304,7 @@ static int cmd_cache(char **argv)
 {
     struct kmem_cache_stat st;
     struct kmem_cache *cp;
+    struct table t;
 
     if (shell_option('o'))
         return heap_print_objects(shell_value('o'), argv[1]);
@@ -318,7 +317,8 @@ static int cmd_cache(char **argv)
         return set_partial_order(argv[1], argv[2]);
     kmem_cache_stat(cp, &st);
     if (shell_option('j')) {
-        heap_json_cache(&st);
+        t = heap_cache_table();
+        heap_cache_row(&t, &st);
         return 0;
     }
     if (shell_option('c')) {

@@ -53,8 +53,7 @@ static void print_mag_row(const struct table *t, struct mag_row *row)
     uint64_t served = MIN(row->row_mag.stat_served, all);
 
     row->row_operations = all;
-    heap_percent(all == 0 ? 0 : (unsigned)(served * 1000 / all),
-                 row->row_share);
+    heap_percent(served, all, row->row_share);
     table_row(t, row);
 }
 

@@ -47,7 +47,7 @@ static void print_orders(const struct table *t, const struct buddy_stat *st)
             .row_frees = st->stat_frees[order],
         };
 
-        heap_percent(buddy_unusable(st, order), row.row_unusable);
+        heap_percent(buddy_unusable(st, order), 1000, row.row_unusable);
         table_row(t, &row);
     }
 }
@@ -60,8 +60,7 @@ static void print_buddy_totals(const struct buddy_stat *st)
     for (unsigned order = 0; order < BUDDY_ORDERS; order++)
         listed += st->stat_free[order] << order;
     kprintf("%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ", free,
-            all, heap_percent(heap_waste(all - free, all), percent),
-            free * KIB_PER_PAGE, listed);
+            all, heap_percent(free, all, percent), free * KIB_PER_PAGE, listed);
     if (listed == free)
         kprintf("equal\n");
     else

@@ -342,27 +342,9 @@ static int play_free(char **argv)
 
 /* ---- list --------------------------------------------------------------- */
 
-struct play_row {
-    struct kmem_cache_stat row_stat;
-    size_t row_count, row_kib;
-    bool row_ctor;
-};
-
-#define PLAY(member, ...) COLUMN(struct play_row, row_##member, __VA_ARGS__)
-
-static const struct column play_columns[] = {
-    PLAY(stat.stat_name, CHARS, -31, "CACHE", NULL),
-    PLAY(stat.stat_size, NUMBER, 7, "SIZE", NULL),
-    PLAY(stat.stat_chunk, NUMBER, 7, "CHUNK", NULL),
-    PLAY(count, NUMBER, 7, "INUSE", NULL),
-    PLAY(stat.stat_slabs, NUMBER, 7, "SLABS", NULL),
-    PLAY(kib, NUMBER, 7, "MEM/K", NULL),
-    PLAY(ctor, FLAG, 4, "CTOR", NULL),
-    {0},
-};
-
 static int play_list(char **argv UNUSED)
 {
+    struct kmem_cache_stat st;
     struct table t;
 
     if (list_empty(&play_caches)) {
@@ -370,15 +352,11 @@ static int play_list(char **argv UNUSED)
                 "one)\n");
         return 0;
     }
-    t = shell_table(play_columns);
+    t = heap_cache_table();
     list_for_each (l, &play_caches) {
-        struct play_cache *pc = list_entry(l, struct play_cache, play_link);
-        struct play_row row = {.row_count = pc->play_count};
-
-        kmem_cache_stat(pc->play_cp, &row.row_stat);
-        row.row_kib = row.row_stat.stat_mem / 1024;
-        row.row_ctor = row.row_stat.stat_flags & KMEM_STAT_CTOR;
-        table_row(&t, &row);
+        kmem_cache_stat(list_entry(l, struct play_cache, play_link)->play_cp,
+                        &st);
+        heap_cache_row(&t, &st);
     }
     return 0;
 }

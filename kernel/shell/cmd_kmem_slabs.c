@@ -277,9 +277,7 @@ static void print_summary(void)
     heap_each (cp, NULL, &s.sum_stat) {
         if (s.sum_stat.stat_slabs == 0)
             continue;
-        heap_percent((unsigned)((uint64_t)s.sum_stat.stat_inuse * 1000 /
-                                MAX(s.sum_stat.stat_total, 1u)),
-                     s.sum_used);
+        heap_percent(s.sum_stat.stat_inuse, s.sum_stat.stat_total, s.sum_used);
         put_states(&s);
         table_row(&t, &s);
     }

@@ -115,7 +115,8 @@ static void put_sum(struct kmastat_row *row, const struct heap_sum *s)
              count_text(s->sum_full, 4, full),
              count_text(s->sum_partial, 4, partial),
              count_text(s->sum_free, 4, free));
-    heap_percent(heap_waste(s->sum_used, s->sum_mem), row->row_waste);
+    heap_percent(s->sum_mem - MIN(s->sum_mem, s->sum_used), s->sum_mem,
+                 row->row_waste);
 }
 
 static const char *const kind_names[HEAP_KINDS] = {
@@ -124,7 +125,7 @@ static const char *const kind_names[HEAP_KINDS] = {
     [KMEM_KIND_INTERNAL] = "internal",
 };
 
-static void print_cache(const struct table *t, const struct kmem_cache_stat *st)
+void heap_cache_row(const struct table *t, const struct kmem_cache_stat *st)
 {
     static const char letters[] = "LCDS"; /* KMEM_STAT_LARGE, … */
     bool bad = heap_bad_row(st);
@@ -147,10 +148,9 @@ static void print_cache(const struct table *t, const struct kmem_cache_stat *st)
     table_row(t, &row);
 }
 
-void heap_json_cache(const struct kmem_cache_stat *st)
+struct table heap_cache_table(void)
 {
-    print_cache(&(struct table){kmastat_columns, print_console, NULL, true},
-                st);
+    return shell_table(kmastat_columns);
 }
 
 static void print_sum(const struct table *t, const char *label,
@@ -315,7 +315,7 @@ static size_t print_rows(const struct kmastat *ks)
         if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         else if (of_interest(ks, &st))
-            print_cache(&ks->ks_table, &st);
+            heap_cache_row(&ks->ks_table, &st);
         else
             hidden++;
     return hidden;

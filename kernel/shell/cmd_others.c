@@ -57,7 +57,8 @@ static void print_parts(print_t *print, void *to, const struct other_stat *st)
           st->stat_internal);
     print(to, "%-38s %9zu\n", "free blocks", st->stat_external);
     print(to, "%-38s %9zu\n", "metadata", st->stat_metadata);
-    heap_percent(heap_waste(st->stat_requested, st->stat_held), waste);
+    heap_percent(st->stat_held - MIN(st->stat_held, st->stat_requested),
+                 st->stat_held, waste);
     print(to, "%-38s %9zu  waste %s %%; at most %zu\n", "HELD, in pages",
           st->stat_held, waste, st->stat_peak);
     if (st->stat_fixed != 0)

@@ -305,12 +305,12 @@ KTEST(shell_kmem, waste_in_thousandths)
 {
     char buf[HEAP_CELL];
 
-    KT_EQ(heap_waste(0, 0), 0);
-    KT_EQ(heap_waste(4000, 4096), 23);
-    KT_EQ(heap_waste(0, 4096), 1000);
-    KT_EQ(heap_waste(5000, 4096), 0);
-    KT_EQ(heap_waste(1ull << 40, 1ull << 41), 500);
-    KT_EQ(strcmp(heap_percent(125, buf), "12.5"), 0);
+    KT_EQ(strcmp(heap_percent(0, 0, buf), "0.0"), 0);
+    KT_EQ(strcmp(heap_percent(96, 4096, buf), "2.3"), 0);
+    KT_EQ(strcmp(heap_percent(4096, 4096, buf), "100.0"), 0);
+    KT_EQ(strcmp(heap_percent(1, 8, buf), "12.5"), 0);
+    KT_EQ(strcmp(heap_percent(2, 3, buf), "66.7"), 0);
+    KT_EQ(strcmp(heap_percent(1ull << 40, 1ull << 41, buf), "50.0"), 0);
 }
 
 /* ---- arguments ---------------------------------------------------------- */
