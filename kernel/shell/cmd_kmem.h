@@ -186,10 +186,6 @@ static inline bool heap_map_used(const uint8_t *map, size_t i)
 /* The object at `addr` as a character; `used` is what the slab's map says. */
 char heap_object_cell(uintptr_t addr, bool used);
 
-/* The first frame of the block that frame `i` is in; `i` itself if no block
- * claims it. */
-size_t heap_block_head(size_t i);
-
 /* The name of the cache at `owner`, "" of NULL, "! no cache" of anything else.
  * Good until the next call. */
 const char *heap_owner_name(const void *owner);

@@ -139,30 +139,16 @@ static void print_letter(enum page_state state, bool lower)
     console_colour(CONSOLE_PLAIN);
 }
 
-size_t heap_block_head(size_t i)
+/* The first frame of the block of frame `i`; that frame if no block has it. */
+static const struct page *block_of_frame(size_t i)
 {
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
-        size_t head = i & ~(((size_t)1 << order) - 1);
-        unsigned size = page_array[head].page_order;
-
-        if (size <= BUDDY_MAX_ORDER && i - head < (size_t)1 << size)
-            return head;
-    }
-    return i;
-}
-
-static enum page_state frame_state(size_t i)
-{
-    enum page_state state = page_array[i].page_state;
-
-    return state == PAGE_TAIL ? page_array[heap_block_head(i)].page_state
-                              : state;
+    return page_block(&page_array[i]) ?: &page_array[i];
 }
 
 static void count_states(size_t first, size_t end, size_t count[PAGE_STATES])
 {
     for (size_t i = first; i < MIN(end, page_count); i++)
-        count[MIN((unsigned)frame_state(i), PAGE_STATES - 1u)]++;
+        count[MIN((unsigned)block_of_frame(i)->page_state, PAGE_STATES - 1u)]++;
 }
 
 /* Upper case if all frames of the cell are in one state; else lower case, for
@@ -339,9 +325,11 @@ static void print_frame(const struct table *t, size_t i, bool marked)
 
     frame.run_mark = marked ? ">" : "";
     if (frame.run_state == PAGE_TAIL) {
+        const struct page *first = block_of_frame(i);
+
         snprintf(frame.run_text, sizeof(frame.run_text),
                  "of the %s block at frame %zu",
-                 page_state_name(frame_state(i)), heap_block_head(i));
+                 page_state_name(first->page_state), page_index(first));
         frame.run_cache = frame.run_text;
     }
     print_run(t, &frame);

@@ -11,6 +11,7 @@
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/debug/debug.h"
+#include "mm/inspect/buddy_stat.h"
 #include "mm/segkmem.h"
 
 #define LINK_BYTES 4 /* the free list's link in a free small buffer */
@@ -172,23 +173,15 @@ static void print_symbol(uintptr_t addr)
     }
 }
 
-/* The first frame of the block, which has the state of all its frames. */
-static const struct page *first_of(const struct page *frame)
+/* `first` is the first frame of its block, and has the state of all of them. */
+static void print_frame_of(const struct page *frame, const struct page *first,
+                           uintptr_t addr)
 {
-    return frame->page_state == PAGE_TAIL
-               ? &page_array[heap_block_head(page_index(frame))]
-               : frame;
-}
-
-static void print_frame_of(const struct page *frame, uintptr_t addr)
-{
-    size_t head = heap_block_head(page_index(frame));
-    const struct page *first = first_of(frame);
-
     kprintf("frame %zu, %s", page_index(frame),
             page_state_name(first->page_state));
     if (first->page_state == PAGE_FREE || first->page_state == PAGE_ALLOC)
-        kprintf(" (order %u, from frame %zu)", first->page_order, head);
+        kprintf(" (order %u, from frame %zu)", first->page_order,
+                page_index(first));
     kprintf(", physical 0x%08lx\n",
             (unsigned long)page_to_phys(frame) + (addr & PAGE_MASK));
 }
@@ -232,7 +225,9 @@ static void print_stack_of(uintptr_t addr)
 
 static void print_managed(const struct page *frame, uintptr_t addr)
 {
-    print_frame_of(frame, addr);
+    const struct page *first = page_block(frame) ?: frame;
+
+    print_frame_of(frame, first, addr);
     print_symbol(addr);
     print_stack_of(addr);
     if (place_of_address(addr, &place))
@@ -241,7 +236,7 @@ static void print_managed(const struct page *frame, uintptr_t addr)
         print_unmapped(addr);
     else if (frame->page_state == PAGE_HASH)
         kprintf("hash table of cache %s\n", heap_owner_name(frame->page_owner));
-    else if (first_of(frame)->page_state == PAGE_USER)
+    else if (first->page_state == PAGE_USER)
         heap_print_mappers(frame);
     else if (frame->page_state != PAGE_KERNEL) {
         kprintf("in no slab; `pages 0x%lx` shows the frames around it\n",
