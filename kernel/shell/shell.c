@@ -193,20 +193,14 @@ static int run_words(char **argv)
     return result;
 }
 
-/* Pipes are of the programs' shell; most are meant to shorten a list. */
+/* Pipes are of the programs' shell. */
 static int refuse_pipe(char *line)
 {
-    const struct shell_command *c;
     char *argv[SHELL_ARGS_MAX + 1];
     int argc;
 
     while (words_next(&line, &argc, argv) != WORDS_SH)
         continue;
-    c = argc > 0 ? shell_find(argv[0]) : NULL;
-    if (c && usage_has_option(c, 'n'))
-        return shell_error("%s: only programs have pipes and redirections, in "
-                           "`sh`; `%s -n 5` prints 5 rows; nothing was run",
-                           argv[argc], argv[0]);
     return shell_error("%s: only programs have pipes and redirections, in "
                        "`sh`; nothing was run",
                        argv[argc]);

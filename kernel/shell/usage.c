@@ -78,17 +78,6 @@ static struct element *find_option(struct form *f, char letter)
     return NULL;
 }
 
-bool usage_has_option(const struct shell_command *command, char letter)
-{
-    const char *usage = command->command_usage;
-    struct form f;
-
-    while (next_form(&usage, &f))
-        if (find_option(&f, letter))
-            return true;
-    return false;
-}
-
 /* ---- the choices of an element ------------------------------------------ */
 
 /* A word, or a kind of words after some characters. The first choice_fixed

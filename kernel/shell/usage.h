@@ -47,9 +47,6 @@ struct form {
 /* Prints the forms of a command. */
 void usage_show(const struct shell_command *command);
 
-/* Whether a form of the command has the option -letter. */
-bool usage_has_option(const struct shell_command *command, char letter);
-
 /* Finds the first form that the words of a command fit, and takes the options
  * off them. False after printing usage. argv has SHELL_ARGS_MAX + 1 places; its
  * words end with NULL, before and after. */

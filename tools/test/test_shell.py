@@ -101,9 +101,9 @@ def test_wrong_input_is_refused(shell, line):
     ("kmastat | head -5", "|: only programs have pipes and redirections, in "
                           "`sh`; nothing was run"),
     ("echo a; log |head", "|head: only programs have pipes and redirections, "
-                          "in `sh`; `log -n 5` prints 5 rows; nothing was run"),
+                          "in `sh`; nothing was run"),
     ("cache -o alloc > /x", ">: only programs have pipes and redirections, in "
-                        "`sh`; `cache -n 5` prints 5 rows; nothing was run")])
+                            "`sh`; nothing was run")])
 def test_pipes_are_of_the_programs_shell(shell, line, said):
     assert shell.command(line) == f"slate: {said}\n"
     assert shell.command("echo '|' \"> b\"") == "| > b\n"
