@@ -167,43 +167,39 @@ size_t heap_ledger(struct kmem_cache *cp, const struct kmem_cache_stat *st,
     return sum;
 }
 
-/* Names, and remarks for the small and the large layout. */
+/* Names, and remarks: for the large layout another one, if not NULL. */
 static const char *const ledger_text[LEDGER_ENTRIES][3] = {
-    [LEDGER_REQUESTED] = {"REQUESTED", "objects in use, as asked for",
-                          "objects in use, as asked for"},
-    [LEDGER_ROUNDING] = {"ROUNDING", "up to the alignment",
-                         "up to the alignment"},
+    [LEDGER_REQUESTED] = {"REQUESTED", "objects in use, as asked for"},
+    [LEDGER_ROUNDING] = {"ROUNDING", "up to the alignment"},
     [LEDGER_EXTRA_WORD] = {"EXTRA-WORD",
                            "keeps the link off the constructed state",
                            "none: the link is in the bufctl"},
     [LEDGER_DEBUG_TAG] = {"DEBUG-TAG", "no debugging modes",
                           "redzones (Z), a page that is never mapped (G)"},
-    [LEDGER_COLOUR] = {"COLOUR", "before the first object of each slab",
-                       "before the first object of each slab"},
-    [LEDGER_TAIL] = {"TAIL", "unused after the last object of each slab",
-                     "unused after the last object of each slab"},
+    [LEDGER_COLOUR] = {"COLOUR", "before the first object of each slab"},
+    [LEDGER_TAIL] = {"TAIL", "unused after the last object of each slab"},
     [LEDGER_HEADER] = {"HEADER", "a kmem_slab in each slab",
                        "counted in cache kmem_slab"},
     [LEDGER_BUFCTL] = {"BUFCTL", "none: a free buffer is its own",
                        "counted in cache kmem_bufctl"},
     [LEDGER_HASH] = {"HASH", "none: the slab's address is computed",
                      "whole pages; a small table is counted in kmem_hash"},
-    [LEDGER_FREE] = {"FREE", "free objects", "free objects"},
+    [LEDGER_FREE] = {"FREE", "free objects"},
 };
 
 static void print_ledger(struct kmem_cache *cp,
                          const struct kmem_cache_stat *st)
 {
-    int text = st->stat_flags & KMEM_STAT_LARGE ? 2 : 1;
+    bool large = st->stat_flags & KMEM_STAT_LARGE;
     size_t entry[LEDGER_ENTRIES];
     size_t sum = heap_ledger(cp, st, entry);
 
     kprintf("\n%-12s %9s\n", "LEDGER", "BYTES");
     for (int i = 0; i < LEDGER_ENTRIES; i++)
-        kprintf("%-12s %9zu  %s%s\n", ledger_text[i][0], entry[i],
-                ledger_text[i][text],
-                i == LEDGER_BUFCTL && st->stat_modes & KMF_MODES ? "_debug"
-                                                                 : "");
+        kprintf(
+            "%-12s %9zu  %s%s\n", ledger_text[i][0], entry[i],
+            large && ledger_text[i][2] ? ledger_text[i][2] : ledger_text[i][1],
+            i == LEDGER_BUFCTL && st->stat_modes & KMF_MODES ? "_debug" : "");
     kprintf("%-12s %9zu  ", "MEM", st->stat_mem);
     if (sum == st->stat_mem)
         kprintf("= the sum\n");

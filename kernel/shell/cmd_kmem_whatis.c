@@ -349,15 +349,12 @@ static const char *link_text(const struct place *p, size_t i,
 
 static void print_cell(const struct place *p, size_t i)
 {
-    char cell = chunks.cell[i];
+    struct kmem_buf_stat b = chunk_stat(p, i);
     char link[HEAP_CELL];
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
             chunk_offset(p, i),
-            cell == '!'   ? "!"
-            : cell == '#' ? "used"
-            : cell == 'o' ? "round"
-                          : "free",
+            chunks.cell[i] == '!' ? "!" : heap_buf_state(&b),
             link_text(p, i, link));
 }
 
