@@ -55,15 +55,11 @@
 #include "mm/others/whole.h"
 #include "mm/page.h"
 
-/* 1: where the link is, and what processors keep, as of 2014. */
-#ifndef SLUB_2014
-#define SLUB_2014 0
-#endif
-
 #define SLUB_LINK     sizeof(uint32_t)
 #define SHRINK_SORTED 32      /* free objects of slabs that a shrink sorts */
 #define SLUB_LOCKED   0x8000u /* in slub_objects */
 
+bool slub_2014;
 struct slabs slub;
 struct slub_stat slub_stat;
 
@@ -127,7 +123,7 @@ static unsigned slub_keep(size_t size)
 {
     static const uint8_t keep[][4] = {{120, 52, 24, 6}, {30, 13, 6, 2}};
 
-    return keep[SLUB_2014]
+    return keep[slub_2014]
                [(size >= 256) + (size >= 1024) + (size >= PAGE_SIZE)];
 }
 
@@ -141,7 +137,7 @@ static void slub_shape(struct slub_cache *k, size_t object, size_t align,
 
     k->cache.object = k->cache_largest = object;
     k->cache_offset = constructed ? size
-                      : SLUB_2014 ? 0
+                      : slub_2014 ? 0
                                   : object / 2 & ~(SLUB_LINK - 1);
     if (constructed)
         size += SLUB_LINK;
@@ -152,7 +148,7 @@ static void slub_shape(struct slub_cache *k, size_t object, size_t align,
     least = log2_of(size) / 2;
     k->cache_min = least < 5 ? 5 : MIN(least, 10u);
     k->cache_cpu_most =
-        SLUB_2014 ? slub_keep(size)
+        slub_2014 ? slub_keep(size)
                   : (2 * slub_keep(size) + k->cache.num - 1) / k->cache.num;
 }
 
@@ -386,7 +382,7 @@ static bool cpu_is_full(const struct slub_cache *k, struct slub_cpu *cpu)
 {
     unsigned free = 0;
 
-    if (!SLUB_2014)
+    if (!slub_2014)
         return cpu->cpu_partials >= k->cache_cpu_most;
     list_for_each (l, &cpu->cpu_partial)
         free += slub_free_objects(slub_slab(l));
@@ -459,7 +455,7 @@ static bool refill_from_node(struct slub_cache *k, struct slub_cpu *cpu)
 
             cpu_add(cpu, s);
             OTHER_ADD(slub_stat.stat_cpu_node, 1);
-            added += SLUB_2014 ? slub_free_objects(s) : 1;
+            added += slub_2014 ? slub_free_objects(s) : 1;
         }
     }
     other_unshare_part(&k->cache.lock);

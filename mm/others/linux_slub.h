@@ -1,5 +1,5 @@
 /*
- * SLUB's counts, and its structures for tests.
+ * SLUB's parameter, its counts, and its structures for tests.
  */
 #pragma once
 
@@ -8,6 +8,10 @@
 #define SLUB_UNTYPED   13 /* caches of alloc(): 8 bytes to SLUB_MAX */
 #define SLUB_MAX       (2 * PAGE_SIZE) /* larger requests get whole pages */
 #define SLUB_MAX_ORDER 3
+
+/* SLUB as of 2014: where the link is, and what processors keep. Set before
+ * op_init. */
+extern bool slub_2014;
 
 /* The descriptor of a page. That of a slab's first page describes the slab. */
 struct slub_slab {
@@ -32,7 +36,7 @@ struct slub_cache {
     size_t cache_offset;      /* where a free object has its link */
     unsigned cache_min;       /* slabs that the node's list keeps if free */
     unsigned cache_cpu_most;  /* slabs on a processor's list; their free
-                                 objects, with SLUB_2014 */
+                                 objects, with slub_2014 */
     /* guarded by the lock of the list of caches: */
     unsigned cache_users;
     size_t cache_largest;  /* object of any of them */

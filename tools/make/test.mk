@@ -199,20 +199,6 @@ $(REPLAY): $(REPLAY_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
 	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
 -include $(REPLAY_SRC:%.c=$(BUILD)/replay/%.d)
 
-# The same with SLUB as of 2014.
-REPLAY_2014 := $(BUILD)/replay/replay-2014
-SLUB_2014   := $(BUILD)/replay/2014/linux_slub.o
-$(SLUB_2014): mm/others/linux_slub.c $(BUILD)/replay/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(REPLAY_FLAGS) -DSLUB_2014=1 -MMD -MP -c $< -o $@
-$(REPLAY_2014): $(patsubst %.c,$(BUILD)/replay/%.o,\
-                  $(filter-out mm/others/linux_slub.c,$(REPLAY_SRC))) \
-                  $(SLUB_2014)
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -Wl,--gc-sections $^ -o $@
--include $(SLUB_2014:.o=.d)
-
 # The kernel that records what clients request of the allocator: the product's
 # objects, and the recorder, which wraps the public functions. The allocator is
 # linked before, so that its calls of itself are not redirected.
@@ -258,7 +244,7 @@ $(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest servetest atatest) $(MMRACES) \
                $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE) \
-               $(REPLAY) $(REPLAY_2014) $(PACK)
+               $(REPLAY) $(PACK)
 
 # Waits and wake-ups on processors that are fibers. The thread sanitizer's
 # calls, but not its library: wakes.c defines them.
@@ -442,7 +428,7 @@ scale: $(MMSCALE) $(WORKSHOP_KERNEL) $(BUILD)/initrd-bench.tar ## what 1, 2, 4
 	    $(BUILD)/initrd-bench.tar $(BUILD)/scale $(BUILD)/scale \
 	    $(if $(call on,DOC),--doc docs/magazines.md)
 
-COMPARE_NEEDS := $(COMPARE_ELF) $(REPLAY) $(REPLAY_2014) \
+COMPARE_NEEDS := $(COMPARE_ELF) $(REPLAY) \
                    $(BUILD)/initrd-bench.tar \
                    $(WORKSHOP_INITRD) $(BUILD)/scale/magazines/mmscale \
                    $(COMPARED:%=$(BUILD)/scale/%/mmscale)

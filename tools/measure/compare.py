@@ -245,7 +245,7 @@ def reference_trace(program, *options):
 
 
 # What the allocators were when: rows of R1. SLUB's of 2014 is of another
-# program; the others are what they are by default.
+# replay; the others are what they are by default.
 PROFILES = {"1994": ("sunos", "bsd", "svr4"),
             "2014": ("linux_slab", "linux_slub", "slob, header 8"),
             "2017": ("slob, header 8", "slmb"),
@@ -787,7 +787,7 @@ def main():
         if "yours" in names:
             trace |= reference_trace(replay, "-a", "yours")
         profiled = profiles(trace, reference_trace(
-            f"{replay}-2014", "-a", "linux_slub"))
+            replay, "-o", "-a", "linux_slub"))
     except (CompareError, qemu.QemuError) as e:
         sys.exit(f"make compare: {e}")
     tables = list(all_tables(found, trace, evicted, order, magazines,

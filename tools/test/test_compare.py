@@ -212,7 +212,7 @@ def test_the_tables_and_the_page_show_every_figure(paper, tmp_path):
 
 
 def test_profiles_are_rows_of_r1():
-    """SLUB's of 2014 is that of the other program."""
+    """SLUB's of 2014 is that of the other replay."""
     rows = {name: {"row": name} for names in compare.PROFILES.values()
             for name in names}
     slub = {"row": "linux_slub", "peak": 1}

@@ -58,14 +58,14 @@ PUBLISHED = {
 REQUESTED = [965_500, 971_776, 1_067_140, 1_129_526]
 
 
-def replay(*arguments, program=REPLAY):
-    return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
+def replay(*arguments):
+    return watchdog.run([str(REPLAY), *map(str, arguments)], cwd=ROOT,
                         encoding="utf-8", capture_output=True,
                         errors="replace")
 
 
-def replay_json(*arguments, **options):
-    done = replay("-j", *arguments, **options)
+def replay_json(*arguments):
+    done = replay("-j", *arguments)
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
 
@@ -196,8 +196,7 @@ def test_the_orders_of_the_paper(rows):
 
 def test_slub_of_2014_keeps_less(rows):
     """Processors keep fewer objects, so more slabs become free."""
-    found = replay_json("-a", "linux_slub",
-                        program=BUILD / "replay/replay-2014")
+    found = replay_json("-o", "-a", "linux_slub")
     assert len(found) == 3
     for row in found:
         now = rows[row["row"]]

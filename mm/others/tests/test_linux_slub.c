@@ -333,6 +333,39 @@ KTEST(linux_slub, both_lists_of_a_deactivated_slab)
     KT_EQ(slub_stat.stat_from_partial, 1);
 }
 
+/* What counts are free objects of a processor's partial slabs: 13 of 256 bytes,
+ * and half of them when it gets some from the node's list. */
+KTEST(linux_slub, as_of_2014)
+{
+    const struct slub_cache *k;
+
+    slub_2014 = true;
+    start(1);
+    k = class_of(256);
+    KT_EQ(k->cache_offset, 0);
+    take(256, 16 * 4);
+    for (int i = 0; i < 13; i++)
+        put(taken[i], 256);
+    put(taken[16], 256);
+    KT_EQ(k->cache_cpu[0].cpu_partials, 2);
+    put(taken[32], 256);
+    KT_EQ(slub_stat.stat_cpu_drain, 1);
+    KT_EQ(k->cache_cpu[0].cpu_partials, 1);
+    KT_EQ(k->cache_partials, 2);
+    other_test_check();
+    KT_TRUE(get(256) == taken[32]);
+    for (int i = 17; i < 24; i++)
+        put(taken[i], 256);
+    put(taken[48], 256);
+    KT_EQ(k->cache_cpu[0].cpu_partials, 1);
+    linux_slub_allocator.op_pressure();
+    KT_EQ(k->cache_partials, 3);
+    get(256); /* the slab of 48 becomes current; that of 16 is partial */
+    KT_EQ(slub_stat.stat_cpu_node, 1);
+    KT_EQ(k->cache_partials, 1);
+    other_test_check();
+}
+
 /* ---- shrinking ---------------------------------------------------------- */
 
 KTEST(linux_slub, a_shrink_sorts_the_list)

@@ -1,7 +1,7 @@
 /*
  * Replays a trace on every allocator, each in a process of its own.
  *
- *     replay [-j] [-c EVENTS] [-a ALLOCATOR] [FILE]
+ *     replay [-jo] [-c EVENTS] [-a ALLOCATOR] [FILE]
  *                                        held memory and waste at each mark
  *     replay -l [FILE]                   lists the trace's events
  *     replay -w FILE                     writes the reference trace R1
@@ -9,8 +9,8 @@
  * Without a FILE the trace is R1. -j prints a line of JSON for each allocator,
  * with the parts of the waste and what the allocator counts of its own work; -c
  * checks every invariant after so many events, besides at each mark; -a replays
- * on one allocator only, which is the way to yours (mm/others/yours.c). A run
- * prints the same each time.
+ * on one allocator only, which is the way to yours (mm/others/yours.c); with -o
+ * SLUB is that of 2014. A run prints the same each time.
  */
 #include "mm/others/linux_slab.h"
 #include "mm/others/linux_slub.h"
@@ -415,7 +415,7 @@ static int list_events(struct trace *t)
     return 0;
 }
 
-static const char usage[] = "usage: replay [-j] [-c EVENTS] [-a ALLOCATOR] "
+static const char usage[] = "usage: replay [-jo] [-c EVENTS] [-a ALLOCATOR] "
                             "[FILE] | -l [FILE] | -w FILE\n";
 
 static bool is_allocator(const char *name)
@@ -435,7 +435,7 @@ int main(int argc, char **argv)
     uint8_t *bytes;
     size_t size;
 
-    for (int option; (option = getopt(argc, argv, "jla:c:w:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "jola:c:w:")) != -1;) {
         if (option == 'w')
             return write_r1(optarg);
         if (option == 'a')
@@ -443,6 +443,7 @@ int main(int argc, char **argv)
         if (option == 'c')
             check_each = strtoul(optarg, NULL, 10);
         json |= option == 'j';
+        slub_2014 |= option == 'o';
         list |= option == 'l';
         wrong |= option == '?' || (option == 'c' && check_each == 0);
     }
