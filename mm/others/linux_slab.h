@@ -5,9 +5,7 @@
 
 #include "mm/others/slabs.h"
 
-#define LSLAB_UNTYPED 11              /* caches of alloc(): 32 bytes to */
-#define LSLAB_MAX     (2 * PAGE_SIZE) /* this; larger requests: whole pages */
-#define LSLAB_LINE    64              /* bytes of a line of memory */
+#define LSLAB_LINE 64 /* bytes of a line of memory */
 
 /* The order up to which a slab grows so that less of it is lost: 0; in Linux 1
  * on a machine of more than 32 MiB. */
@@ -18,14 +16,6 @@ enum lslab_index {
     LSLAB_IN_OBJECT, /* in a free object */
     LSLAB_OFF_SLAB,  /* an object of alloc() */
     LSLAB_ON_SLAB    /* at its end */
-};
-
-/* The descriptor of a slab's first page. */
-struct lslab_slab {
-    struct slab slab;     /* on partial, full or free */
-    uint8_t *slab_index;  /* from slab_active on: free objects */
-    char *slab_first;     /* object */
-    uint32_t slab_active; /* objects allocated, or in queues */
 };
 
 /* Free objects as pointers: of a processor, or shared. */
@@ -40,10 +30,10 @@ struct lslab_cache {
     struct slabs_cache cache;
     enum lslab_index cache_index;
     unsigned cache_colours;
-    size_t cache_colour_off; /* bytes from one colour to the next */
-    unsigned cache_batch;    /* objects that move at a time */
+    size_t cache_colour_off;    /* bytes from one colour to the next */
+    unsigned cache_batch;       /* objects that move at a time */
+    unsigned cache_colour_next; /* slabs so far */
     /* under its lock, as is cache.partial */
-    unsigned cache_colour_next; /* of the last slab */
     struct list cache_full;
     struct list cache_free;
     size_t cache_free_objects; /* in slabs */
@@ -53,12 +43,12 @@ struct lslab_cache {
     struct lslab_queue cache_cpu[OTHER_CPUS];
 };
 
+/* Those of alloc() are its first caches. */
+extern struct slabs lslab;
+
+/* All other allocations and frees are served by the processor's queue. */
 extern struct lslab_stat {
-    uint64_t stat_alloc_hit; /* from the processor's queue */
     uint64_t stat_alloc_miss;
-    uint64_t stat_free_hit;
     uint64_t stat_free_miss; /* the queue was full: flushes */
-    uint64_t stat_grown;     /* slabs */
-    uint64_t stat_returned;
-    uint64_t stat_scanned; /* caches, by the reaper */
+    uint64_t stat_scanned;   /* caches, by the reaper */
 } lslab_stat;

@@ -5,30 +5,18 @@
 
 #include "mm/others/slabs.h"
 
-#define SLUB_UNTYPED   13 /* caches of alloc(): 8 bytes to SLUB_MAX */
-#define SLUB_MAX       (2 * PAGE_SIZE) /* larger requests get whole pages */
 #define SLUB_MAX_ORDER 3
 
 /* SLUB as of 2014: where the link is, and what processors keep. Set before
  * op_init. */
 extern bool slub_2014;
 
-/* The descriptor of a page. That of a slab's first page describes the slab. */
-struct slub_slab {
-    struct slab slab;            /* on the node's list, or a processor's */
-    struct slub_slab *slub_head; /* of the slab's first page */
-    uint32_t slub_free;          /* free objects: the first's number */
-    uint16_t slub_objects;       /* and SLUB_LOCKED, where several run */
-    uint16_t slub_inuse : 15;    /* with those on the list of a processor */
-    uint16_t slub_frozen : 1;    /* it belongs to a processor */
-};
-
 /* What a processor has of a cache. */
 struct slub_cpu {
     uint32_t cpu_free; /* the list from which it allocates, of cpu_slab */
     unsigned cpu_partials;
-    struct slub_slab *cpu_slab; /* NULL: none */
-    struct list cpu_partial;    /* frozen slabs that have free objects */
+    struct slab *cpu_slab;   /* NULL: none */
+    struct list cpu_partial; /* frozen slabs that have free objects */
 } __attribute__((aligned(OTHER_LINE)));
 
 struct slub_cache {
@@ -37,10 +25,9 @@ struct slub_cache {
     unsigned cache_min;       /* slabs that the node's list keeps if free */
     unsigned cache_cpu_most;  /* slabs on a processor's list; their free
                                  objects, with slub_2014 */
-    /* guarded by the lock of the list of caches: */
-    unsigned cache_users;
-    size_t cache_largest;  /* object of any of them */
-    size_t cache_partials; /* slabs on the node's list; under cache.lock */
+    size_t cache_largest;     /* object of its users; under the lock of the
+                                 list of caches */
+    size_t cache_partials;    /* slabs on the node's list; under cache.lock */
     struct slub_cpu cache_cpu[OTHER_CPUS];
 };
 
@@ -48,14 +35,11 @@ struct slub_cache {
 extern struct slabs slub;
 
 extern struct slub_stat {
-    uint64_t stat_alloc_fast;
-    uint64_t stat_alloc_slow;   /* and of these: */
-    uint64_t stat_refill;       /* from its own slab, or its partial ones */
-    uint64_t stat_from_partial; /* from the node's list */
-    uint64_t stat_new;          /* from a new slab */
-    uint64_t stat_bypass;       /* slabs that were found full meanwhile */
-    uint64_t stat_free_fast;
-    uint64_t stat_free_slow;       /* and of these: */
+    uint64_t stat_alloc_slow;      /* all others are fast; and of these: */
+    uint64_t stat_refill;          /* from its own slab, or its partial ones */
+    uint64_t stat_from_partial;    /* from the node's list */
+    uint64_t stat_bypass;          /* slabs that were found full meanwhile */
+    uint64_t stat_free_slow;       /* all others are fast; and of these: */
     uint64_t stat_free_frozen;     /* to a slab of a processor */
     uint64_t stat_cpu_free;        /* which froze a slab that was full */
     uint64_t stat_cpu_alloc;       /* partial slabs of a processor: used, */
@@ -68,7 +52,6 @@ extern struct slub_stat {
     uint64_t stat_deactivate_head;
     uint64_t stat_deactivate_tail;
     uint64_t stat_deactivate_remote; /* in which others had freed objects */
-    uint64_t stat_returned;          /* slabs */
     uint64_t stat_fallback;          /* slabs of the least order */
     uint64_t stat_aliases;
 } slub_stat;

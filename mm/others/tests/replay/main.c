@@ -66,7 +66,9 @@ static void four_processors(void)
     other_cpus = 4;
 }
 
-/* What an allocator has counted of its own work when all events are over. */
+static struct other_stat ran; /* when all events were over */
+
+/* What an allocator has counted of its own work then. */
 static char counts[400];
 static size_t counts_length;
 
@@ -104,25 +106,25 @@ static void count_slmb(void)
 
 static void count_linux_slab(void)
 {
-    add_count("alloc_hit", lslab_stat.stat_alloc_hit);
+    add_count("alloc_hit", ran.stat_allocs - lslab_stat.stat_alloc_miss);
     add_count("alloc_miss", lslab_stat.stat_alloc_miss);
-    add_count("free_hit", lslab_stat.stat_free_hit);
+    add_count("free_hit", ran.stat_frees - lslab_stat.stat_free_miss);
     add_count("free_miss", lslab_stat.stat_free_miss);
 }
 
 static void count_linux_slub(void)
 {
-    add_count("alloc_fast", slub_stat.stat_alloc_fast);
+    add_count("alloc_fast", ran.stat_allocs - slub_stat.stat_alloc_slow);
     add_count("alloc_slow", slub_stat.stat_alloc_slow);
     add_count("refill", slub_stat.stat_refill);
     add_count("from_partial", slub_stat.stat_from_partial);
-    add_count("new", slub_stat.stat_new);
-    add_count("free_fast", slub_stat.stat_free_fast);
+    add_count("new", slub.grown);
+    add_count("free_fast", ran.stat_frees - slub_stat.stat_free_slow);
     add_count("free_slow", slub_stat.stat_free_slow);
     add_count("free_frozen", slub_stat.stat_free_frozen);
     add_count("cpu_free", slub_stat.stat_cpu_free);
     add_count("drain", slub_stat.stat_cpu_drain);
-    add_count("returned", slub_stat.stat_returned);
+    add_count("returned", slub.returned);
     add_count("aliases", slub_stat.stat_aliases);
 }
 
@@ -185,7 +187,6 @@ static bool is_wanted(const struct row *r)
 }
 static struct other_stat sample[MARKS];
 static unsigned samples;
-static struct other_stat ran; /* when all events were over */
 
 static unsigned waste(const struct other_stat *st)
 {
