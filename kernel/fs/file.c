@@ -105,27 +105,14 @@ static const struct file_ops directory_ops = {directory_read, NULL, file_free,
 
 /* Entries are first stored in kernel memory, so that the position moves only
  * when the caller has them. */
-static ssize_t getdents_locked(struct file *f, void *entries, void *buf,
-                               size_t n)
-{
-    struct inode *inode = f->file_inode;
-    uint32_t offset = f->file_offset;
-    ssize_t done =
-        inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, n);
-    int error = done > 0 ? user_copy(buf, entries, (size_t)done) : 0;
-
-    if (error != 0)
-        return error;
-    if (done >= 0)
-        f->file_offset = offset;
-    return done;
-}
-
 ssize_t file_getdents(struct file *f, void *buf, size_t n)
 {
+    struct inode *inode = f->file_inode;
     size_t size = MIN(n, PAGE_SIZE);
+    uint32_t offset;
     ssize_t done;
     void *entries;
+    int error;
 
     if (f->file_ops != &directory_ops)
         return -ENOTDIR;
@@ -134,11 +121,18 @@ ssize_t file_getdents(struct file *f, void *buf, size_t n)
     entries = kmem_alloc(size, KM_NOSLEEP);
     if (entries == NULL)
         return -ENOMEM;
-    done = lock(f->file_inode);
-    if (done == 0) {
-        done = getdents_locked(f, entries, buf, size);
-        inode_unlock(f->file_inode);
-    }
+    done = lock(inode);
+    if (done < 0)
+        goto free;
+    offset = f->file_offset;
+    done = inode->inode_fs->fs_ops->fs_getdents(inode, &offset, entries, size);
+    error = done > 0 ? user_copy(buf, entries, (size_t)done) : 0;
+    if (error != 0)
+        done = error;
+    if (done >= 0)
+        f->file_offset = offset;
+    inode_unlock(inode);
+free:
     kmem_free(entries, size);
     return done;
 }
@@ -179,15 +173,16 @@ int file_sync(struct file *f)
 
 /* ---- status and position ------------------------------------------------ */
 
-/* The inode is locked. */
-static int stat_inode(struct inode *inode, struct stat *out)
+int file_stat_inode(struct inode *inode, struct stat *out)
 {
     const struct fs_ops *ops = inode->inode_fs->fs_ops;
     bool device = inode->inode_type == FILE_DEVICE;
-    int error;
+    int error = lock(inode);
 
-    inode_assert_locked(inode);
-    error = ops->fs_refresh == NULL ? 0 : ops->fs_refresh(inode);
+    if (error != 0)
+        return error;
+    if (ops->fs_refresh != NULL)
+        error = ops->fs_refresh(inode);
     *out = (struct stat){
         .st_fs = inode->inode_fs->fs_id,
         .st_ino = inode->inode_number,
@@ -200,16 +195,6 @@ static int stat_inode(struct inode *inode, struct stat *out)
         out->st_blocks = ROUND_UP(inode->inode_size, PAGE_SIZE) / PAGE_SIZE;
     else if (!device)
         out->st_blocks = inode->inode_blocks;
-    return error;
-}
-
-int file_stat_inode(struct inode *inode, struct stat *out)
-{
-    int error = lock(inode);
-
-    if (error != 0)
-        return error;
-    error = stat_inode(inode, out);
     inode_unlock(inode);
     return error;
 }
@@ -226,11 +211,6 @@ int file_stat(struct file *f, struct stat *out)
     return error;
 }
 
-static bool seekable(const struct file *f)
-{
-    return f->file_inode != NULL && f->file_inode->inode_type != FILE_DEVICE;
-}
-
 /* Only the file system knows what a position in a directory means, so it can
  * only be kept or reset to 0. */
 off_t file_seek(struct file *f, off_t offset, int whence)
@@ -238,7 +218,7 @@ off_t file_seek(struct file *f, off_t offset, int whence)
     struct stat st;
     int64_t to;
 
-    if (!seekable(f))
+    if (f->file_inode == NULL || f->file_inode->inode_type == FILE_DEVICE)
         return -ESPIPE;
     if (whence != SEEK_SET && whence != SEEK_CUR && whence != SEEK_END)
         return -EINVAL;
@@ -267,17 +247,6 @@ static bool writes(uint32_t flags)
     return (flags & O_ACCMODE) != O_RDONLY;
 }
 
-static int check_flags(uint32_t flags)
-{
-    bool creates_directory =
-        (flags & (O_CREAT | O_DIRECTORY)) == (O_CREAT | O_DIRECTORY);
-
-    if ((flags & ~OPEN_FLAGS) != 0 || (flags & O_ACCMODE) == O_ACCMODE ||
-        creates_directory || ((flags & O_TRUNC) && !writes(flags)))
-        return -EINVAL;
-    return 0;
-}
-
 /* Whether an inode may be opened with these flags. */
 static int check_inode(const struct inode *inode, uint32_t flags)
 {
@@ -292,54 +261,42 @@ static int check_inode(const struct inode *inode, uint32_t flags)
     return inode->inode_sealed ? -EPERM : 0;
 }
 
-/* Gives `f` the operations for its inode. */
-static int prepare_file(struct file *f)
-{
-    struct inode *inode = f->file_inode;
-    const struct fs_ops *ops = inode->inode_fs->fs_ops;
-
-    if (inode->inode_type == FILE_DEVICE)
-        return device_open(f);
-    f->file_ops =
-        inode->inode_type == FILE_DIRECTORY ? &directory_ops : &regular_ops;
-    return ops->fs_open == NULL ? 0 : ops->fs_open(inode, f);
-}
-
-/* The second half of opening: `f` has its inode. */
-static int open_inode(struct file *f, uint32_t flags)
-{
-    int error = check_inode(f->file_inode, flags);
-
-    if (error == 0)
-        error = prepare_file(f);
-    if (error == 0 && (flags & O_TRUNC) && f->file_ops == &regular_ops)
-        error = file_truncate(f, 0);
-    return error;
-}
-
 /* Allocates the open file first: after a file is created nothing may fail. */
 int file_open(const char *path, struct inode *cwd, uint32_t flags,
               struct file **out)
 {
-    int error = check_flags(flags);
+    const struct fs_ops *ops;
     struct inode *inode;
     struct file *f;
+    int error;
 
-    if (error != 0)
-        return error;
+    if ((flags & ~OPEN_FLAGS) != 0 || (flags & O_ACCMODE) == O_ACCMODE ||
+        ((flags & O_CREAT) && (flags & O_DIRECTORY)) ||
+        ((flags & O_TRUNC) && !writes(flags)))
+        return -EINVAL;
     f = file_create(NULL, flags & (O_ACCMODE | O_APPEND), NULL, NULL);
     if (f == NULL)
         return -ENOMEM;
     error = flags & O_CREAT ? fs_create_file(path, cwd, flags, &inode)
                             : path_lookup(path, cwd, &inode);
-    if (error == 0) {
-        f->file_inode = inode;
-        error = open_inode(f, flags);
-        if (error == 0) {
-            *out = f;
-            return 0;
-        }
-    }
+    if (error != 0)
+        goto free;
+    f->file_inode = inode;
+    f->file_ops =
+        inode->inode_type == FILE_DIRECTORY ? &directory_ops : &regular_ops;
+    ops = inode->inode_fs->fs_ops;
+    error = check_inode(inode, flags);
+    if (error == 0 && inode->inode_type == FILE_DEVICE)
+        error = device_open(f);
+    else if (error == 0 && ops->fs_open != NULL)
+        error = ops->fs_open(inode, f);
+    if (error == 0 && (flags & O_TRUNC) && f->file_ops == &regular_ops)
+        error = file_truncate(f, 0);
+    if (error != 0)
+        goto free;
+    *out = f;
+    return 0;
+free:
     file_free(f);
     return error;
 }

@@ -4,6 +4,7 @@
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
+#include "kernel/fs/device.h"
 #include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/proc.h"
@@ -132,28 +133,6 @@ static void update_path(struct fs *fs, struct inode *dir)
     kmem_free(old, strlen(old) + 1);
 }
 
-static int mount(struct fs *fs, struct inode *dir)
-{
-    int r = copy_path(dir, &fs->fs_path);
-
-    if (r < 0)
-        return r;
-    if (fs->fs_id == 0)
-        fs->fs_id = fs_new_id();
-    fs->fs_ended = false;
-    r = inode_get(fs, fs->fs_root, &fs->fs_root_inode);
-    if (r == 0) {
-        r = cover(fs, dir);
-        if (r < 0)
-            inode_put(fs->fs_root_inode);
-    }
-    if (r < 0)
-        free_path(fs);
-    else
-        update_path(fs, dir);
-    return r;
-}
-
 static void refund_mount(const struct fs *fs)
 {
     session_refund(fs->fs_session, SESSION_MOUNTS, 1);
@@ -171,9 +150,26 @@ int fs_mount(struct fs *fs, struct inode *dir)
         return -ENOSPC;
     fs->fs_session = session_self();
     fs->fs_owner = session_number(session_self());
-    r = mount(fs, dir);
+    if (fs->fs_id == 0)
+        fs->fs_id = fs_new_id();
+    fs->fs_ended = false;
+    r = copy_path(dir, &fs->fs_path);
     if (r < 0)
-        refund_mount(fs);
+        goto refund;
+    r = inode_get(fs, fs->fs_root, &fs->fs_root_inode);
+    if (r < 0)
+        goto drop_path;
+    r = cover(fs, dir);
+    if (r < 0)
+        goto put_root;
+    update_path(fs, dir);
+    return 0;
+put_root:
+    inode_put(fs->fs_root_inode);
+drop_path:
+    free_path(fs);
+refund:
+    refund_mount(fs);
     return r;
 }
 
@@ -322,28 +318,10 @@ int fs_stat(struct fs *fs, struct fs_stat *out)
     return r;
 }
 
-/* Whether another session mounted it: its server may never reply. */
-static bool is_strangers(const struct fs *fs)
-{
-    return fs->fs_owner != 0 && fs->fs_owner != session_number(session_self());
-}
-
-static int sync_fs(struct fs *fs, struct wait_budget *strangers)
-{
-    int r;
-
-    if (fs->fs_ops->fs_sync == NULL)
-        return 0;
-    if (!is_strangers(fs))
-        return fs->fs_ops->fs_sync(fs, NULL);
-    wait_budget_begin(strangers);
-    r = fs->fs_ops->fs_sync(fs, NULL);
-    wait_budget_end(strangers);
-    return r;
-}
-
+/* The server of a file system that another session mounted may never reply. */
 int fs_sync_all(void)
 {
+    uint32_t session = session_number(session_self());
     struct wait_budget strangers = WAIT_BUDGET_INIT;
     struct inode *root;
     uint32_t last = 0;
@@ -351,8 +329,15 @@ int fs_sync_all(void)
     int first = 0;
 
     while ((fs = fs_next(last, NULL, &root)) != NULL) {
-        int r = sync_fs(fs, &strangers);
+        bool strange = fs->fs_owner != 0 && fs->fs_owner != session;
+        int r = 0;
 
+        if (strange)
+            wait_budget_begin(&strangers);
+        if (fs->fs_ops->fs_sync != NULL)
+            r = fs->fs_ops->fs_sync(fs, NULL);
+        if (strange)
+            wait_budget_end(&strangers);
         last = fs->fs_id;
         inode_put(root);
         if (first == 0)
@@ -363,66 +348,54 @@ int fs_sync_all(void)
 
 /* ---- boot --------------------------------------------------------------- */
 
+/* What is made at boot: a device, or (0) a directory. */
+static const struct {
+    const char *path;
+    uint32_t device;
+} made[] = {
+    {"/dev", 0},
+    {"/proc", 0},
+    {"/tmp", 0},
+    {"/dev/console", DEVICE_CONSOLE},
+    {"/dev/null", DEVICE_NULL},
+    {"/dev/zero", DEVICE_ZERO},
+    {"/dev/debug", DEVICE_DEBUG},
+};
+
 /* The root directory stays in use while the kernel runs. */
-static void make_root(const void *start, size_t size, unsigned *broken)
+unsigned fs_init(const void *start, size_t size)
 {
     static char path[] = "/";
+    struct inode *dir;
+    unsigned broken;
+    int r;
 
+    inode_init();
+    userfs_init();
+    ramfs_init();
+    file_init();
     ramfs.fs_id = fs_new_id();
     ramfs.fs_path = path;
-    *broken = ustar_unpack(start, size, ramfs_root());
+    broken = ustar_unpack(start, size, ramfs_root());
     if (inode_get(&ramfs, ramfs.fs_root, &ramfs.fs_root_inode) < 0)
         panic("not enough memory for the root directory");
     path_set_root(ramfs.fs_root_inode);
     spin_lock(&mount_lock);
     insert_mount(&ramfs);
     spin_unlock(&mount_lock);
-}
-
-static void must(const char *path, int r)
-{
-    if (r < 0 && r != -EEXIST)
-        panic("cannot make %s: error %d", path, -r);
-}
-
-static void make_directory(const char *path)
-{
-    must(path, fs_mkdir(path, NULL));
-}
-
-static void make_device(const char *path, uint32_t device)
-{
-    must(path, fs_mknod(path, NULL, FILE_DEVICE, device));
-}
-
-static void mount_at(const char *path, struct fs *fs)
-{
-    struct inode *dir;
-    int r = path_lookup(path, NULL, &dir);
-
+    for (size_t i = 0; i < ARRAY_SIZE(made); i++) {
+        r = fs_mknod(made[i].path, NULL,
+                     made[i].device == 0 ? FILE_DIRECTORY : FILE_DEVICE,
+                     made[i].device);
+        if (r < 0 && r != -EEXIST)
+            panic("cannot make %s: error %d", made[i].path, -r);
+    }
+    r = path_lookup("/proc", NULL, &dir);
     if (r == 0) {
-        r = fs_mount(fs, dir);
+        r = fs_mount(&proc_fs, dir);
         inode_put(dir);
     }
-    must(path, r);
-}
-
-unsigned fs_init(const void *start, size_t size)
-{
-    unsigned broken;
-
-    inode_init();
-    userfs_init();
-    ramfs_init();
-    file_init();
-    make_root(start, size, &broken);
-    make_directory("/dev");
-    make_directory("/proc");
-    make_directory("/tmp");
-    make_device("/dev/console", 1);
-    make_device("/dev/null", 2);
-    make_device("/dev/zero", 3);
-    make_device("/dev/debug", 4);
-    mount_at("/proc", &proc_fs);
+    if (r < 0)
+        panic("cannot mount /proc: error %d", -r);
     return broken;
 }

@@ -78,22 +78,6 @@ static uint32_t inode_hash(const struct fs *fs, uint32_t number)
     return hash_mix(hash_mix(hash_key, fs->fs_id), number);
 }
 
-/* The inode in the table, or NULL. */
-static struct inode *find_inode(const struct fs *fs, uint32_t number,
-                                uint32_t hash)
-{
-    struct hash_link *l = *hash_bucket(&inode_table, hash);
-
-    spin_assert_held(&inode_list_lock);
-    for (; l != NULL; l = l->link_next) {
-        struct inode *inode = container_of(l, struct inode, inode_hash_link);
-
-        if (inode->inode_number == number && inode->inode_fs == fs)
-            return inode;
-    }
-    return NULL;
-}
-
 /* Adds a reference. */
 static void add_reference(struct inode *inode)
 {
@@ -103,20 +87,6 @@ static void add_reference(struct inode *inode)
         list_init(&inode->inode_lru_link);
         totals.total_unused--;
     }
-}
-
-/* Inserts a blank inode with one reference. */
-static void table_insert(struct fs *fs, uint32_t number, uint32_t hash,
-                         struct inode *inode)
-{
-    spin_assert_held(&inode_list_lock);
-    inode->inode_fs = fs;
-    inode->inode_number = number;
-    inode->inode_refs = 1;
-    inode->inode_hash_link.link_hash = hash;
-    hash_insert(&inode_table, &inode->inode_hash_link);
-    fs->fs_inodes++;
-    totals.total_misses++;
 }
 
 /* Removes an inode from the table. Its file system counts it until it is
@@ -134,15 +104,25 @@ static struct inode *find_or_insert(struct fs *fs, uint32_t number,
 {
     uint32_t hash = inode_hash(fs, number);
     struct inode *inode;
+    struct hash_link *l;
 
     spin_lock(&inode_list_lock);
-    inode = find_inode(fs, number, hash);
-    if (inode != NULL) {
+    for (l = *hash_bucket(&inode_table, hash); l != NULL; l = l->link_next) {
+        inode = container_of(l, struct inode, inode_hash_link);
+        if (inode->inode_number == number && inode->inode_fs == fs)
+            break;
+    }
+    if (l != NULL) {
         add_reference(inode);
         totals.total_hits++;
-    } else if (blank != NULL) {
-        inode = blank;
-        table_insert(fs, number, hash, inode);
+    } else if ((inode = blank) != NULL) {
+        inode->inode_fs = fs;
+        inode->inode_number = number;
+        inode->inode_refs = 1;
+        inode->inode_hash_link.link_hash = hash;
+        hash_insert(&inode_table, &inode->inode_hash_link);
+        fs->fs_inodes++;
+        totals.total_misses++;
     }
     spin_unlock(&inode_list_lock);
     return inode;
@@ -415,12 +395,6 @@ void inode_totals(struct inode_totals *out)
     spin_unlock(&inode_list_lock);
 }
 
-static bool comes_before(const struct inode_stat *a, const struct inode_stat *b)
-{
-    return a->stat_fs_id != b->stat_fs_id ? a->stat_fs_id < b->stat_fs_id
-                                          : a->stat_number < b->stat_number;
-}
-
 const char *inode_type_name(const struct inode *inode)
 {
     static const char *const types[] = {
@@ -448,43 +422,50 @@ static struct inode_stat inode_stat_of(const struct inode *inode)
     return st;
 }
 
-/* Inserts `st` among the `used` lowest, of which at most `n` are kept. Returns
- * the new number. */
-static size_t keep_lowest(struct inode_stat *out, size_t used, size_t n,
-                          const struct inode_stat *st)
+/* Snapshots are in the order of these numbers. */
+static uint64_t inode_place(uint32_t fs_id, uint32_t number)
 {
-    size_t at = used;
+    return (uint64_t)fs_id << 32 | number;
+}
 
-    if (used == n && !comes_before(st, &out[n - 1]))
-        return n;
-    if (used == n)
-        at--;
-    else
-        used++;
-    for (; at > 0 && comes_before(st, &out[at - 1]); at--)
-        out[at] = out[at - 1];
-    out[at] = *st;
-    return used;
+/* The inode with the lowest such number above `after`, and the number; or
+ * NULL. */
+static const struct inode *next_inode(uint64_t after, uint64_t *place)
+{
+    const struct inode *next = NULL;
+
+    spin_assert_held(&inode_list_lock);
+    for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
+        for (struct hash_link *l = hash_chain(&inode_table, i); l != NULL;
+             l = l->link_next) {
+            const struct inode *inode =
+                container_of(l, struct inode, inode_hash_link);
+            uint64_t at =
+                inode_place(inode->inode_fs->fs_id, inode->inode_number);
+
+            if (at > after && (next == NULL || at < *place)) {
+                next = inode;
+                *place = at;
+            }
+        }
+    return next;
 }
 
 size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
                    size_t n)
 {
+    uint64_t place =
+        after == NULL ? 0 : inode_place(after->stat_fs_id, after->stat_number);
+    const struct inode *inode;
     size_t stored = 0;
 
-    spin_lock(&inode_list_lock);
-    for (uint32_t i = 0; i < inode_table.hash_buckets; i++) {
-        struct hash_link *l = hash_chain(&inode_table, i);
-
-        for (; l != NULL && n > 0; l = l->link_next) {
-            struct inode_stat st =
-                inode_stat_of(container_of(l, struct inode, inode_hash_link));
-
-            if (after == NULL || comes_before(after, &st))
-                stored = keep_lowest(out, stored, n, &st);
-        }
-    }
-    spin_unlock(&inode_list_lock);
+    do {
+        spin_lock(&inode_list_lock);
+        inode = stored < n ? next_inode(place, &place) : NULL;
+        if (inode != NULL)
+            out[stored++] = inode_stat_of(inode);
+        spin_unlock(&inode_list_lock);
+    } while (inode != NULL);
     return stored;
 }
 
