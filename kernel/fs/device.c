@@ -36,44 +36,26 @@ static ssize_t read_zeroes(struct file *f UNUSED, void *buf, size_t n)
 
 /* ---- the debug port ----------------------------------------------------- */
 
-/* Length of the first line in `text`, without its newline. */
-static size_t line_length(const char *text, size_t n)
-{
-    size_t len = 0;
-
-    while (len < n && text[len] != '\n')
-        len++;
-    return len;
-}
-
-/* Writes one line, up to a newline or the end of the text, as a unit, so that
- * lines of the kernel do not split it. Returns the bytes consumed. */
-static ssize_t write_line(const uint8_t *buf, size_t n)
-{
-    char text[DEBUGCON_LINE_MAX + 1];
-    size_t have = MIN(n, sizeof(text));
-    int error = user_copy(text, buf, have);
-    size_t len;
-
-    if (error != 0)
-        return error;
-    len = line_length(text, have);
-    if (len == sizeof(text))
-        return -EMSGSIZE;
-    debugcon_line(text, len);
-    return (ssize_t)MIN(len + 1, n);
-}
-
+/* Writes each line, up to a newline or the end of the text, as a unit, so that
+ * lines of the kernel do not split it. */
 static ssize_t write_debug(struct file *f UNUSED, const void *buf, size_t n)
 {
+    char text[DEBUGCON_LINE_MAX + 1];
     size_t done = 0;
 
     while (done < n && !task_killed()) {
-        ssize_t used = write_line((const uint8_t *)buf + done, n - done);
+        size_t have = MIN(n - done, sizeof(text));
+        int error = user_copy(text, (const uint8_t *)buf + done, have);
+        size_t len = 0;
 
-        if (used < 0)
-            return done > 0 ? (ssize_t)done : used;
-        done += (size_t)used;
+        while (error == 0 && len < have && text[len] != '\n')
+            len++;
+        if (len == sizeof(text))
+            error = -EMSGSIZE;
+        if (error != 0)
+            return done > 0 ? (ssize_t)done : error;
+        debugcon_line(text, len);
+        done += MIN(len + 1, n - done);
     }
     return (ssize_t)done;
 }

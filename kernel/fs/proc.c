@@ -26,9 +26,8 @@
 #include "mm/segkmem.h"
 #include "mm/inspect/buddy_stat.h"
 
-#define ROOT        1u   /* inode number; the files follow */
-#define TEXT_FIRST  8192 /* bytes; growing a text changes the figures in it */
-#define TASKS_BATCH 8
+#define ROOT       1u   /* inode number; the files follow */
+#define TEXT_FIRST 8192 /* bytes; growing a text changes the figures in it */
 
 /* ---- texts -------------------------------------------------------------- */
 
@@ -38,55 +37,34 @@ struct text {
     char text[];
 };
 
-static size_t text_room(const struct text *t)
-{
-    return t->text_size - sizeof(*t) - t->text_len;
-}
-
-/* A larger text with the same contents, or NULL. Frees the old one. */
-static struct text *enlarge(struct text *t, size_t more)
-{
-    size_t size = MAX(2 * t->text_size, t->text_size + more);
-    struct text *larger = kmem_alloc(size, KM_NOSLEEP);
-
-    if (larger != NULL) {
-        memcpy(larger, t, sizeof(*t) + t->text_len);
-        larger->text_size = size;
-    }
-    kmem_free(t, t->text_size);
-    return larger;
-}
-
-/* Frees a text for which there is no memory: opening the file fails. */
-static void lose(struct text **t)
-{
-    if (*t != NULL)
-        kmem_free(*t, (*t)->text_size);
-    *t = NULL;
-}
-
 /* Appends to a text, which grows. Without memory *t becomes NULL and stays
- * NULL. */
+ * NULL: opening the file fails. */
 static void PRINTF_LIKE(2, 3) proc_print(void *to, const char *fmt, ...)
 {
-    struct text **t = to;
-    va_list ap;
-    size_t n;
+    struct text **text = to;
 
-    if (*t == NULL)
-        return;
-    va_start(ap, fmt);
-    n = (size_t)vsnprintf((*t)->text + (*t)->text_len, text_room(*t), fmt, ap);
-    va_end(ap);
-    if (n >= text_room(*t)) {
-        *t = enlarge(*t, n + 1);
-        if (*t == NULL)
-            return;
+    while (*text != NULL) {
+        struct text *t = *text;
+        size_t used = sizeof(*t) + t->text_len;
+        size_t size, n;
+        va_list ap;
+
         va_start(ap, fmt);
-        vsnprintf((*t)->text + (*t)->text_len, text_room(*t), fmt, ap);
+        n = (size_t)vsnprintf(t->text + t->text_len, t->text_size - used, fmt,
+                              ap);
         va_end(ap);
+        if (n < t->text_size - used) {
+            t->text_len += n;
+            return;
+        }
+        size = MAX(2 * t->text_size, t->text_size + n + 1);
+        *text = kmem_alloc(size, KM_NOSLEEP);
+        if (*text != NULL) {
+            memcpy(*text, t, used);
+            (*text)->text_size = size;
+        }
+        kmem_free(t, t->text_size);
     }
-    (*t)->text_len += n;
 }
 
 /* ---- the files ---------------------------------------------------------- */
@@ -149,17 +127,12 @@ static void write_meminfo(struct text **t)
     meminfo_row(t, "limit", commit_limit(&commit));
 }
 
-static const char *state_name(enum task_state state)
-{
-    static const char *const states[] = {
-        [TASK_READY] = "ready",
-        [TASK_RUNNING] = "running",
-        [TASK_BLOCKED] = "blocked",
-        [TASK_ZOMBIE] = "ended",
-    };
-
-    return states[state];
-}
+static const char *const task_states[] = {
+    [TASK_READY] = "ready",
+    [TASK_RUNNING] = "running",
+    [TASK_BLOCKED] = "blocked",
+    [TASK_ZOMBIE] = "ended",
+};
 
 /* Of a task. */
 struct task_row {
@@ -189,28 +162,17 @@ static const struct column task_columns[] = {
     {0},
 };
 
-static void tasks_row(const struct table *t, const struct task_stat *st)
-{
-    struct task_row row = {
-        .row_stat = *st,
-        .row_session = st->stat_program ? session_of(st->stat_pid) : UINT32_MAX,
-        .row_state = state_name(st->stat_state),
-        .row_ms = st->stat_ticks * TICK_MS,
-    };
-
-    table_row(t, &row);
-}
-
 static void tasks_rows(const struct table *t)
 {
-    struct task_stat st[TASKS_BATCH];
-    pid_t last = -1;
-    size_t n;
+    struct task_row row = {.row_stat.stat_pid = -1};
+    struct task_stat *st = &row.row_stat;
 
-    while ((n = task_stats(last, st, ARRAY_SIZE(st))) > 0) {
-        for (size_t i = 0; i < n; i++)
-            tasks_row(t, &st[i]);
-        last = st[n - 1].stat_pid;
+    while (task_stats(st->stat_pid, st, 1) == 1) {
+        row.row_session =
+            st->stat_program ? session_of(st->stat_pid) : UINT32_MAX;
+        row.row_state = task_states[st->stat_state];
+        row.row_ms = st->stat_ticks * TICK_MS;
+        table_row(t, &row);
     }
 }
 
@@ -454,8 +416,9 @@ static void write_each_mount(struct text **t, const struct column *columns,
     struct table table = {columns, proc_print, t, false};
     char *path = kmem_alloc(PROC_PATHS, KM_NOSLEEP);
 
-    if (path == NULL) {
-        lose(t);
+    if (path == NULL) { /* opening the file fails */
+        kmem_free(*t, (*t)->text_size);
+        *t = NULL;
         return;
     }
     table_begin(&table);
@@ -485,20 +448,6 @@ static const struct proc_file {
     {"uptime", write_uptime, NULL},   {"servers", NULL, &proc_servers},
     {"caches", write_caches, NULL},   {"sessions", NULL, &proc_sessions},
 };
-
-static void write_file(const struct proc_file *file, struct text **t)
-{
-    const struct proc_table *shown = file->proc_table;
-
-    if (shown != NULL) {
-        struct table table = {shown->proc_columns, proc_print, t, false};
-
-        table_begin(&table);
-        shown->proc_rows(&table);
-    } else {
-        file->proc_write(t);
-    }
-}
 
 /* ---- open files --------------------------------------------------------- */
 
@@ -539,6 +488,7 @@ static int open_text(struct inode *inode, struct file *f)
 {
     static const struct file_ops ops = {text_read, NULL, text_release,
                                         text_stat};
+    const struct proc_file *file;
     struct text *t;
 
     if (inode->inode_type == FILE_DIRECTORY)
@@ -548,7 +498,16 @@ static int open_text(struct inode *inode, struct file *f)
         return -ENOMEM;
     t->text_size = TEXT_FIRST;
     t->text_len = 0;
-    write_file(&files[inode->inode_number - ROOT - 1], &t);
+    file = &files[inode->inode_number - ROOT - 1];
+    if (file->proc_table != NULL) {
+        struct table table = {file->proc_table->proc_columns, proc_print, &t,
+                              false};
+
+        table_begin(&table);
+        file->proc_table->proc_rows(&table);
+    } else {
+        file->proc_write(&t);
+    }
     if (t == NULL)
         return -ENOMEM;
     f->file_ops = &ops;
