@@ -122,13 +122,6 @@ static uint32_t entry_hash(const struct ramfs_node *dir, const char *name,
     return hash;
 }
 
-static bool matches(const struct ramfs_entry *e, uint32_t hash,
-                    const struct ramfs_node *dir, const char *name, size_t n)
-{
-    return e->entry_hash_link.link_hash == hash && e->entry_dir == dir &&
-           memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0';
-}
-
 static struct ramfs_entry *find_ramfs_entry(const struct ramfs_node *dir,
                                             const char *name, size_t n)
 {
@@ -139,7 +132,8 @@ static struct ramfs_entry *find_ramfs_entry(const struct ramfs_node *dir,
     spin_lock(&ramfs_lock);
     for (l = *hash_bucket(&entries, hash); l != NULL; l = l->link_next) {
         e = container_of(l, struct ramfs_entry, entry_hash_link);
-        if (matches(e, hash, dir, name, n))
+        if (l->link_hash == hash && e->entry_dir == dir &&
+            memcmp(e->entry_name, name, n) == 0 && e->entry_name[n] == '\0')
             break;
     }
     spin_unlock(&ramfs_lock);
@@ -152,16 +146,6 @@ struct ramfs_node *ramfs_find(const struct ramfs_node *dir, const char *name,
     const struct ramfs_entry *e = find_ramfs_entry(dir, name, n);
 
     return e == NULL ? NULL : e->entry_node;
-}
-
-/* An entry for `node`, in no directory yet. NULL: no memory. */
-static struct ramfs_entry *entry_create(struct ramfs_node *node)
-{
-    struct ramfs_entry *e = kmem_cache_alloc(entry_cache, KM_NOSLEEP);
-
-    if (e != NULL)
-        e->entry_node = node;
-    return e;
 }
 
 /* Inserts an entry into a directory under a name and counts its link. A
@@ -220,9 +204,10 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
 
     if (r < 0)
         return r;
-    e = entry_create(node);
+    e = kmem_cache_alloc(entry_cache, KM_NOSLEEP);
     if (e == NULL)
         return -ENOMEM;
+    e->entry_node = node;
     spin_lock(&ramfs_lock);
     attach_entry(e, dir, name, n);
     spin_unlock(&ramfs_lock);
@@ -397,68 +382,40 @@ static bool ramfs_evict(struct inode *inode)
 
 /* ---- getdents ----------------------------------------------------------- */
 
-/* The rest of the reader's buffer. */
-struct dent_buffer {
-    char *buf;
-    size_t room;
-};
-
-/* Adds an entry: 1, or -EINVAL if it does not fit. */
-static int put_dirent(struct dent_buffer *b, const struct ramfs_node *node,
-                      const char *name)
-{
-    size_t size =
-        dirent_store(b->buf, b->room, node->node_number, node->node_type, name);
-
-    b->buf += size;
-    b->room -= size;
-    return size == 0 ? -EINVAL : 1;
-}
-
-static int put_dots(struct dent_buffer *b, const struct ramfs_node *dir,
-                    uint32_t *offset)
-{
-    int r = 0;
-
-    for (; r >= 0 && *offset<FIRST_COOKIE; *offset += r> 0)
-        r = *offset == 0 ? put_dirent(b, dir, ".")
-                         : put_dirent(b, dir->dir_parent, "..");
-    return r;
-}
-
-static int put_entries(struct dent_buffer *b, const struct ramfs_node *dir,
-                       uint32_t *offset)
-{
-    list_for_each (l, &dir->dir_entries) {
-        const struct ramfs_entry *e =
-            list_entry(l, struct ramfs_entry, entry_link);
-        int r;
-
-        if (e->entry_cookie < *offset)
-            continue;
-        r = put_dirent(b, e->entry_node, e->entry_name);
-        if (r < 0)
-            return r;
-        *offset = e->entry_cookie + 1;
-    }
-    return 0;
-}
-
 static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
                               size_t n)
 {
     const struct ramfs_node *node = ramfs_node_of(dir);
-    struct dent_buffer b = {buf, n};
-    int r;
+    const struct list *l = &node->dir_entries;
+    const struct ramfs_entry *e;
+    size_t done = 0;
 
     if (node->node_nlink == 0)
         return 0;
-    r = put_dots(&b, node, offset);
-    if (r >= 0)
-        r = put_entries(&b, node, offset);
-    if (r < 0 && b.room == n)
-        return r;
-    return (ssize_t)(n - b.room);
+    for (;;) {
+        const struct ramfs_node *to = *offset == 0 ? node : node->dir_parent;
+        const char *name = *offset == 0 ? "." : "..";
+        uint32_t next = *offset + 1;
+        size_t size;
+
+        if (*offset >= FIRST_COOKIE) {
+            do {
+                l = l->next;
+                e = list_entry(l, struct ramfs_entry, entry_link);
+            } while (l != &node->dir_entries && e->entry_cookie < *offset);
+            if (l == &node->dir_entries)
+                return (ssize_t)done;
+            to = e->entry_node;
+            name = e->entry_name;
+            next = e->entry_cookie + 1;
+        }
+        size = dirent_store((char *)buf + done, n - done, to->node_number,
+                            to->node_type, name);
+        if (size == 0)
+            return done > 0 ? (ssize_t)done : -EINVAL;
+        done += size;
+        *offset = next;
+    }
 }
 
 /* ---- the file system ---------------------------------------------------- */

@@ -180,29 +180,20 @@ static int new_page(struct ramfs_node *node, uint32_t i, bool whole,
     return 0;
 }
 
-/* After a failed write to [pos, pos + n) of a page: clears what it left after
- * the end of the file. */
-static void clean_up(const struct ramfs_node *node, uint8_t *page, uint32_t pos,
-                     size_t n)
-{
-    uint32_t from = MAX(pos, node->node_size);
-
-    if (from < pos + n)
-        memset(page + (from & PAGE_MASK), 0, pos + n - from);
-}
-
 static void set_size(struct inode *inode, uint32_t size)
 {
     ramfs_node_of(inode)->node_size = size;
     inode->inode_size = size;
 }
 
-/* Writes within one page; extends the file if the write ends after its end. */
+/* Writes within one page; extends the file if the write ends after its end. A
+ * write that fails leaves zeroes there. */
 static int write_part(struct inode *inode, uint32_t pos, const void *buf,
                       size_t n)
 {
     struct ramfs_node *node = ramfs_node_of(inode);
     uint32_t i = pos >> PAGE_SHIFT;
+    uint32_t after = MAX(pos, node->node_size);
     uint8_t *page = page_at(node, i);
     bool fresh = page == NULL;
     int r = 0;
@@ -219,8 +210,8 @@ static int write_part(struct inode *inode, uint32_t pos, const void *buf,
     } else if (r < 0 && fresh) {
         kmem_cache_free(page_cache, page);
         refund_pages(node, 1);
-    } else if (r < 0) {
-        clean_up(node, page, pos, n);
+    } else if (r < 0 && after < pos + n) {
+        memset(page + (after & PAGE_MASK), 0, pos + n - after);
     }
     return r;
 }

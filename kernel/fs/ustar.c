@@ -5,9 +5,7 @@
  *
  * Nothing in the archive is trusted: each header must have the right checksum,
  * each length must be inside the archive. Errors are reported and skipped;
- * after an unreadable header the next good one is searched for. Consecutive
- * entries are mostly in the same directory, so the last directory is
- * remembered.
+ * after an unreadable header the next good one is searched for.
  */
 #include "drivers/console.h"
 #include "kernel/abi/errno.h"
@@ -47,10 +45,7 @@ struct unpacking {
     unsigned broken;
     const char *path; /* of the current entry */
     size_t path_len;
-    char joined[PATH_LEN + 1];   /* the path, if it must be joined */
-    char last_dir[PATH_LEN + 1]; /* with its last slash */
-    size_t last_len;
-    struct ramfs_node *last; /* the node of last_dir */
+    char joined[PATH_LEN + 1]; /* the path, if it must be joined */
 };
 
 /* Names from the archive are escaped before they are printed. */
@@ -61,9 +56,7 @@ static void report_entry(struct unpacking *u, const char *name,
 
     u->broken++;
     strlcpy(text, name, sizeof(text));
-    for (char *p = text; *p != '\0'; p++)
-        if (*p < ' ' || *p > '~')
-            *p = '?';
+    make_printable(text);
     kprintf("initrd: %s: %s\n", text, what);
 }
 
@@ -181,10 +174,6 @@ static int walk_directories(struct unpacking *u, size_t n,
     const char *end = p + n;
     int r = 0;
 
-    if (n == u->last_len && memcmp(p, u->last_dir, n) == 0) {
-        *dir = u->last;
-        return 0;
-    }
     *dir = u->root;
     while (p < end && r == 0) {
         const char *name = p;
@@ -194,11 +183,6 @@ static int walk_directories(struct unpacking *u, size_t n,
         r = enter_component(*dir, name, (size_t)(p - name), FILE_DIRECTORY,
                             dir);
         p++;
-    }
-    if (r == 0) {
-        memcpy(u->last_dir, u->path, n);
-        u->last_len = n;
-        u->last = *dir;
     }
     return r;
 }
@@ -224,22 +208,6 @@ static int add_file(struct unpacking *u, const char *data, uint32_t size)
     if (r == 0)
         ramfs_file_archived(node, data, size);
     return r;
-}
-
-static int unpack_entry(struct unpacking *u, char type, const char *data,
-                        uint32_t size)
-{
-    struct ramfs_node *dir;
-
-    switch (type) {
-    case '0':
-    case '\0':
-        return add_file(u, data, size);
-    case '5':
-        return walk_directories(u, u->path_len, &dir);
-    default:
-        return -EROFS; /* see error_text */
-    }
 }
 
 static const char *error_text(int error)
@@ -268,6 +236,7 @@ static const char *error_text(int error)
  * ends within its contents. */
 static bool take_entry(struct unpacking *u, const struct header *h)
 {
+    struct ramfs_node *dir;
     uint32_t size = 0;
     int r;
 
@@ -280,7 +249,12 @@ static bool take_entry(struct unpacking *u, const struct header *h)
         report_entry(u, u->path, "the archive ends within this file");
         return false;
     }
-    r = unpack_entry(u, h->type, u->pos, size);
+    if (h->type == '0' || h->type == '\0')
+        r = add_file(u, u->pos, size);
+    else if (h->type == '5')
+        r = walk_directories(u, u->path_len, &dir);
+    else
+        r = -EROFS; /* see error_text */
     if (r < 0)
         report_entry(u, u->path, error_text(r));
     u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
@@ -311,10 +285,8 @@ static const struct header *next_header(struct unpacking *u)
 
 unsigned ustar_unpack(const void *start, size_t size, struct ramfs_node *dir)
 {
-    struct unpacking u = {.pos = start,
-                          .end = (const char *)start + size,
-                          .root = dir,
-                          .last = dir};
+    struct unpacking u = {
+        .pos = start, .end = (const char *)start + size, .root = dir};
     const struct header *h;
 
     if (size == 0)
