@@ -112,10 +112,12 @@ static int wait_for_successor(struct userfs *u)
     return error == -ETIMEDOUT ? 0 : error;
 }
 
-/* *port: the port of the live server, with a reference. USERFS_STALE unless it
- * is of that generation (0: any). */
-static int get_port(struct userfs *u, uint32_t generation, struct port **port)
+/* Sends a request to the live server: USERFS_STALE unless it is the one that
+ * the request is for. */
+static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
 {
+    uint32_t generation = c->request_generation;
+    struct port *port;
     int error = 0;
 
     spin_lock(&sched_lock);
@@ -123,19 +125,11 @@ static int get_port(struct userfs *u, uint32_t generation, struct port **port)
         error = wait_for_successor(u);
     if (error == 0 && generation != 0 && generation != u->userfs_generation)
         error = USERFS_STALE;
-    *port = u->userfs_port;
+    port = u->userfs_port;
     if (error == 0)
-        object_get(&(*port)->port_object);
+        object_get(&port->port_object);
     u->userfs_requests++;
     spin_unlock(&sched_lock);
-    return error;
-}
-
-static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
-{
-    struct port *port;
-    int error = get_port(u, c->request_generation, &port);
-
     if (error != 0)
         return error;
     error = send_request(port, c, received);
@@ -178,34 +172,28 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
-/* False: the server has not received it, but may later. */
-static bool send_release(struct userfs *u, const struct inode *inode)
-{
-    struct userfs_request c = {
-        .request_words = {FS_RELEASE, inode->inode_number},
-        .request_generation = userfs_generation(inode),
-    };
-    bool received = false;
-    int error = ask_once(u, &c, &received);
-
-    return received || error == -EPIPE || error == USERFS_STALE;
-}
-
-/* A kernel task leaves them to others: each may take KERNEL_PATIENCE_MS. */
+/* Stops at one that the server may still receive later. A kernel task leaves
+ * them to others: each may take KERNEL_PATIENCE_MS. */
 static void send_releases(struct userfs *u)
 {
     struct inode *inode;
 
     while (task_self()->task_space != NULL &&
            (inode = next_release(u)) != NULL) {
-        if (send_release(u, inode)) {
-            inode_free(inode);
-            continue;
+        struct userfs_request c = {
+            .request_words = {FS_RELEASE, inode->inode_number},
+            .request_generation = userfs_generation(inode),
+        };
+        bool received = false;
+        int error = ask_once(u, &c, &received);
+
+        if (!received && error != -EPIPE && error != USERFS_STALE) {
+            spin_lock(&sched_lock);
+            list_insert_after(&u->userfs_released, &inode->inode_lru_link);
+            spin_unlock(&sched_lock);
+            break;
         }
-        spin_lock(&sched_lock);
-        list_insert_after(&u->userfs_released, &inode->inode_lru_link);
-        spin_unlock(&sched_lock);
-        break;
+        inode_free(inode);
     }
 }
 
@@ -273,29 +261,18 @@ void userfs_free(struct fs *fs)
     kmem_cache_free(userfs_cache, u);
 }
 
-static struct userfs *new_userfs(struct port *port, const struct fs_stat *st)
+/* Once a port may take over, no other one may meanwhile. Inodes in use stay and
+ * are each read again at their next use (userfs_ops.c), except those without
+ * links, which only the old server knew. Unused inodes are dropped: the number
+ * of a file that was never written to disk may belong to another file now. */
+static int take_over(struct userfs *u, struct port *port,
+                     const struct fs_stat *st)
 {
-    struct userfs *u = kmem_cache_alloc(userfs_cache, KM_NOSLEEP);
-
-    if (u == NULL)
-        return NULL;
-    u->userfs_fs.fs_id = fs_new_id();
-    u->userfs_fs.fs_root = st->fs_root;
-    u->userfs_port = (struct port *)object_get(&port->port_object);
-    u->userfs_lost_ms = 0;
-    u->userfs_generation = 1;
-    u->userfs_requests = 1;
-    memcpy(u->userfs_kind, st->fs_kind, sizeof(u->userfs_kind));
-    return u;
-}
-
-/* Whether `port` may take over a file system. If so, no other port may
- * meanwhile. */
-static bool begin_change(struct userfs *u, const struct port *port,
-                         const struct fs_stat *st)
-{
+    struct port *old;
     bool may;
 
+    if (!fs_may_change(&u->userfs_fs))
+        return -EPERM;
     spin_lock(&sched_lock);
     may = !u->userfs_fs.fs_ended && u->userfs_port->port_holders == 0 &&
           port->port_holders != 0 && st->fs_root == u->userfs_fs.fs_root &&
@@ -303,21 +280,7 @@ static bool begin_change(struct userfs *u, const struct port *port,
     if (may)
         u->userfs_changing = true;
     spin_unlock(&sched_lock);
-    return may;
-}
-
-/* Inodes in use stay and are each read again at their next use (userfs_ops.c),
- * except those without links, which only the old server knew. Unused inodes are
- * dropped: the number of a file that was never written to disk may belong to
- * another file now. */
-static int take_over(struct userfs *u, struct port *port,
-                     const struct fs_stat *st)
-{
-    struct port *old;
-
-    if (!fs_may_change(&u->userfs_fs))
-        return -EPERM;
-    if (!begin_change(u, port, st))
+    if (!may)
         return -EBUSY;
     old = u->userfs_port;
     inode_flush(&u->userfs_fs);
@@ -346,9 +309,16 @@ int userfs_mount(struct port *port, struct inode *dir)
         return error;
     if (is_userfs(dir->inode_fs) && dir->inode_number == dir->inode_fs->fs_root)
         return take_over(userfs_of(dir->inode_fs), port, &st);
-    u = new_userfs(port, &st);
+    u = kmem_cache_alloc(userfs_cache, KM_NOSLEEP);
     if (u == NULL)
         return -ENOMEM;
+    u->userfs_fs.fs_id = fs_new_id();
+    u->userfs_fs.fs_root = st.fs_root;
+    u->userfs_port = (struct port *)object_get(&port->port_object);
+    u->userfs_lost_ms = 0;
+    u->userfs_generation = 1;
+    u->userfs_requests = 1;
+    memcpy(u->userfs_kind, st.fs_kind, sizeof(u->userfs_kind));
     error = fs_mount(&u->userfs_fs, dir);
     if (error != 0)
         inode_end(&u->userfs_fs);
