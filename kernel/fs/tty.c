@@ -127,23 +127,18 @@ static int wait_for_key(void)
 
 /* ---- signal keys -------------------------------------------------------- */
 
-/* Returns the console to the shell and wakes it from its wait for the child,
+/* ^\ returns the console to the shell and wakes it from its wait for the child,
  * for which it tests `programs` under sched_lock. */
-static void console_return(void)
-{
-    spin_lock(&sched_lock);
-    programs = false;
-    wait_queue_wake_locked(&shell->task_exited);
-    spin_unlock(&sched_lock);
-}
-
 bool tty_signal_key(int key)
 {
     spin_assert_held(&console_lock);
     if (!programs)
         return false;
     if (key == CTRL_BACKSLASH) {
-        console_return();
+        spin_lock(&sched_lock);
+        programs = false;
+        wait_queue_wake_locked(&shell->task_exited);
+        spin_unlock(&sched_lock);
         return true;
     }
     if (key != CTRL_C || !front.front_signals ||
@@ -185,11 +180,13 @@ static int program_key(void)
     return key;
 }
 
-/* The line is in the mode of now, and empty after ^C or another mode. Returns
- * whether the caller may read it. */
-static bool prepare_line(void)
+/* Collects typed keys up to the end of a line, which is in the mode of now, and
+ * begins anew after ^C or another mode. Whether there is a line for the
+ * caller. */
+static bool gather_line(void)
 {
     bool may;
+    int key;
 
     mutex_assert_held(&line_mutex);
     spin_lock(&console_lock);
@@ -199,16 +196,7 @@ static bool prepare_line(void)
     restarted = false;
     line.tty_raw = front.front_raw;
     spin_unlock(&console_lock);
-    return may;
-}
-
-/* Collects typed keys up to the end of a line. Whether there is a line for the
- * caller. */
-static bool gather_line(void)
-{
-    int key;
-
-    if (!prepare_line())
+    if (!may)
         return false;
     while (!line.tty_done && (key = program_key()) != KEY_NONE) {
         tty_line_key(&line, key);
@@ -239,19 +227,7 @@ static ssize_t tty_read(struct file *f UNUSED, void *buf, size_t n)
     return result;
 }
 
-/* Writes once programs own the console. 0, or -EINTR: the caller has been
- * killed. */
-static int tty_show(const char *text, size_t n)
-{
-    int error = lock_in_turn(programs_own);
-
-    if (error != 0)
-        return error;
-    console_write_locked(text, n);
-    spin_unlock(&console_lock);
-    return 0;
-}
-
+/* Writes each line once programs own the console. */
 static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
 {
     char text[CONSOLE_LINE];
@@ -261,12 +237,13 @@ static ssize_t tty_write(struct file *f UNUSED, const void *buf, size_t n)
         size_t length = MIN(n - done, sizeof(text));
         int error = user_copy(text, (const uint8_t *)buf + done, length);
 
-        if (error == 0) {
-            length = console_line(text, length);
-            error = tty_show(text, length);
-        }
+        if (error == 0)
+            error = lock_in_turn(programs_own);
         if (error != 0)
             return done > 0 ? (ssize_t)done : error;
+        length = console_line(text, length);
+        console_write_locked(text, length);
+        spin_unlock(&console_lock);
         done += length;
     }
     return (ssize_t)done;
@@ -326,16 +303,9 @@ void tty_enter_session(void)
 
 /* ---- ownership ---------------------------------------------------------- */
 
-static bool runs(pid_t pid)
-{
-    const struct task *t = task_find(pid);
-
-    spin_assert_held(&sched_lock);
-    return t != NULL && t->task_state != TASK_ZOMBIE;
-}
-
 int tty_continue(pid_t pid, int *status)
 {
+    const struct task *t;
     pid_t ended;
 
     spin_lock(&console_lock);
@@ -347,7 +317,8 @@ int tty_continue(pid_t pid, int *status)
     eventcount_advance(&turn);
     eventcount_advance(&input);
     spin_lock(&sched_lock);
-    while (programs && runs(pid))
+    while (programs && (t = task_find(pid)) != NULL &&
+           t->task_state != TASK_ZOMBIE)
         wait_queue_block(&shell->task_exited, false, 0);
     spin_unlock(&sched_lock);
     spin_lock(&console_lock);

@@ -49,18 +49,13 @@ static uint32_t tty_word_start(const struct tty_line *l)
     return at;
 }
 
-static void finish_line(struct tty_line *l)
-{
-    l->tty_text[l->tty_len++] = '\n';
-    l->tty_echo("\n", 1);
-    l->tty_done = true;
-}
-
 static void cooked_key(struct tty_line *l, int key)
 {
-    if (key == '\n')
-        finish_line(l);
-    else if (key == CTRL('D'))
+    if (key == '\n') {
+        l->tty_text[l->tty_len++] = '\n';
+        l->tty_echo("\n", 1);
+        l->tty_done = true;
+    } else if (key == CTRL('D'))
         l->tty_done = true;
     else if (key == '\b' && l->tty_len > 0)
         tty_erase(l, l->tty_len - 1);
@@ -75,24 +70,16 @@ static void cooked_key(struct tty_line *l, int key)
         append(l, (char)key);
 }
 
-/* ---- raw mode ----------------------------------------------------------- */
-
-static void raw_key(struct tty_line *l, int key)
+void tty_line_key(struct tty_line *l, int key)
 {
     char c = key_character(key);
 
-    if (c == 0)
-        return;
-    l->tty_text[l->tty_len++] = c;
-    l->tty_done = true;
-}
-
-void tty_line_key(struct tty_line *l, int key)
-{
-    if (l->tty_raw)
-        raw_key(l, key);
-    else
+    if (!l->tty_raw)
         cooked_key(l, key);
+    else if (c != 0) {
+        l->tty_text[l->tty_len++] = c;
+        l->tty_done = true;
+    }
 }
 
 ssize_t tty_line_take(struct tty_line *l, void *buf, size_t n)

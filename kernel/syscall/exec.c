@@ -20,15 +20,6 @@
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* The pointer at array[i]. */
-static int read_pointer(const char *const array[], size_t i, bool user,
-                        const char **out)
-{
-    if (user && !user_range(&array[i], sizeof(*out)))
-        return -EFAULT;
-    return user_copy(out, &array[i], sizeof(*out));
-}
-
 /* Appends one string to the text; the pointers must fit on the stack too. */
 static int add_string(struct exec_args *args, const char *s, bool user)
 {
@@ -56,14 +47,15 @@ static int add_strings(struct exec_args *args, const char *const array[],
     const char *s;
     int error = 0;
 
-    if (array == NULL)
-        return 0;
-    while (error == 0) {
-        error = read_pointer(array, *count, user, &s);
+    for (; error == 0 && array != NULL; ++*count) {
+        const char *const *at = &array[*count];
+
+        if (user && !user_range(at, sizeof(s)))
+            return -EFAULT;
+        error = user_copy(&s, at, sizeof(s));
         if (error != 0 || s == NULL)
             break;
         error = add_string(args, s, user);
-        ++*count;
     }
     return error;
 }
@@ -154,19 +146,6 @@ static ssize_t read_program(void *arg, uint32_t offset, void *buf, size_t n)
     return inode_read(arg, offset, buf, n);
 }
 
-static int load_program(struct space *s, struct inode *program,
-                        const struct exec_args *args, uint32_t *entry,
-                        uint32_t *esp)
-{
-    int error;
-
-    if (program->inode_type != FILE_REGULAR ||
-        program->inode_fs->fs_ops->fs_read == NULL)
-        return program->inode_type == FILE_DIRECTORY ? -EISDIR : -EACCES;
-    error = elf_load(s, read_program, program, entry);
-    return error != 0 ? error : put_args(s, args, esp);
-}
-
 struct space *exec_load(struct inode *program, const struct exec_args *args,
                         struct session *session, uint32_t *entry, uint32_t *esp,
                         int *error)
@@ -177,7 +156,15 @@ struct space *exec_load(struct inode *program, const struct exec_args *args,
         *error = -ENOMEM;
         return NULL;
     }
-    *error = load_program(s, program, args, entry, esp);
+    if (program->inode_type == FILE_DIRECTORY)
+        *error = -EISDIR;
+    else if (program->inode_type != FILE_REGULAR ||
+             program->inode_fs->fs_ops->fs_read == NULL)
+        *error = -EACCES;
+    else
+        *error = elf_load(s, read_program, program, entry);
+    if (*error == 0)
+        *error = put_args(s, args, esp);
     if (*error == 0)
         return s;
     space_destroy(s);

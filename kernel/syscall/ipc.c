@@ -217,21 +217,16 @@ int32_t sys_alarm(uint32_t handle, uint32_t ms, uint32_t bit)
     return port == NULL ? -EBADF : ipc_alarm(port, ms, bit);
 }
 
-static int32_t get_names(void)
-{
-    struct port *port = name_server_get();
-
-    return port == NULL
-               ? -ENOENT
-               : handle_add(task_self()->task_handles, &port->port_object, 0);
-}
-
 int32_t sys_name_server(uint32_t op, uint32_t handle, NO_C)
 {
     struct port *port;
 
-    if (op == NAME_SERVER_GET)
-        return get_names();
+    if (op == NAME_SERVER_GET) {
+        port = name_server_get();
+        return port == NULL ? -ENOENT
+                            : handle_add(task_self()->task_handles,
+                                         &port->port_object, 0);
+    }
     if (op != NAME_SERVER_SET)
         return -EINVAL;
     port = port_of(handle);

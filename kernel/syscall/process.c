@@ -117,40 +117,6 @@ static struct trapframe first_frame(uint32_t entry, uint32_t esp)
     };
 }
 
-/* A table with the console as handles 0, 1 and 2. */
-static struct handle_table *standard_handles(struct file *console)
-{
-    struct handle_table *handles = handle_table_create();
-
-    for (int h = 0; h < 3 && handles != NULL; h++)
-        handle_install(handles, h, object_get(&console->file_object), 0);
-    return handles;
-}
-
-/* A task with the resources of a process, which will run `program`, loaded into
- * `s`. Takes over the space, also on failure. */
-static struct task *make_process(const struct process_start *start,
-                                 struct inode *program, struct space *s,
-                                 int *error)
-{
-    struct task *t = task_prepare(exec_name(start->start_path), enter_program,
-                                  NULL, PRIORITY_USER);
-
-    *error = t == NULL                                          ? -ENOMEM
-             : !join_session(t, s->space_commit.commit_session) ? -EAGAIN
-             : start->start_grant != NULL ? grant_take(start->start_grant, t)
-                                          : 0;
-    if (*error != 0) {
-        space_destroy(s);
-        if (t != NULL)
-            task_discard(t);
-        return NULL;
-    }
-    grant_exec(t, program);
-    *error = equip(t, s, standard_handles(start->start_console), path_root());
-    return *error == 0 ? t : NULL;
-}
-
 /* Servers and privileged programs are outside every session. */
 static pid_t spawn(const struct process_start *start, struct inode *program,
                    const struct exec_args *args)
@@ -158,40 +124,55 @@ static pid_t spawn(const struct process_start *start, struct inode *program,
     bool privileged = start->start_privileged ||
                       (start->start_init && program == servers_init_program());
     bool outside = privileged || start->start_grant != NULL;
+    struct session *session = outside ? NULL : session_console;
+    struct handle_table *handles;
     uint32_t entry, esp;
     int error;
-    struct space *s = exec_load(program, args, outside ? NULL : session_console,
-                                &entry, &esp, &error);
+    struct space *s = exec_load(program, args, session, &entry, &esp, &error);
     struct task *t;
 
     if (s == NULL)
         return error;
-    t = make_process(start, program, s, &error);
+    t = task_prepare(exec_name(start->start_path), enter_program, NULL,
+                     PRIORITY_USER);
     if (t == NULL)
+        error = -ENOMEM;
+    else if (!join_session(t, session))
+        error = -EAGAIN;
+    else if (start->start_grant != NULL)
+        error = grant_take(start->start_grant, t);
+    if (error != 0) {
+        space_destroy(s);
+        if (t != NULL)
+            task_discard(t);
+        return error;
+    }
+    grant_exec(t, program);
+    handles = handle_table_create();
+    for (int h = 0; h < 3 && handles != NULL; h++)
+        handle_install(handles, h,
+                       object_get(&start->start_console->file_object), 0);
+    error = equip(t, s, handles, path_root());
+    if (error != 0)
         return error;
     t->task_privileged = privileged;
     *task_frame(t) = first_frame(entry, esp);
     return task_start(t);
 }
 
-static int find_program(const struct process_start *start, struct inode **out)
-{
-    const struct grant *g = start->start_grant;
-
-    if (g == NULL)
-        return path_lookup(start->start_path, path_root(), out);
-    if (g->grant_program == NULL)
-        return -ENOENT;
-    *out = inode_ref(g->grant_program);
-    return 0;
-}
-
 pid_t process_spawn(const struct process_start *start)
 {
+    const struct grant *g = start->start_grant;
     struct exec_args args;
     struct inode *program;
-    int error = find_program(start, &program);
+    int error = 0;
 
+    if (g == NULL)
+        error = path_lookup(start->start_path, path_root(), &program);
+    else if (g->grant_program == NULL)
+        error = -ENOENT;
+    else
+        program = inode_ref(g->grant_program);
     if (error != 0)
         return error;
     error = exec_args_copy(&args, start->start_argv, start->start_envp, false);
@@ -268,36 +249,30 @@ static int exec_program(const char *path, struct inode *program,
     return error;
 }
 
-static int exec_copied(const char *path, const char *const argv[],
-                       const char *const envp[])
-{
-    struct exec_args args;
-    struct inode *program;
-    int error = exec_args_copy(&args, argv, envp, true);
-
-    if (error != 0)
-        return error;
-    error = path_lookup(path, task_self()->task_cwd, &program);
-    if (error == 0) {
-        error = exec_program(path, program, &args);
-        inode_put(program);
-    }
-    exec_args_free(&args);
-    return error;
-}
-
 /* exec(path, argv, envp): returns only if it fails. ENOENT, ENOTDIR, EISDIR,
  * EACCES (a device, a file of /proc), ENOEXEC, E2BIG, EFAULT, ENOMEM,
  * ENAMETOOLONG. */
 int32_t sys_exec(uint32_t path_in, uint32_t argv, uint32_t envp)
 {
+    struct exec_args args;
+    struct inode *program;
     char *path;
     int error = path_copy_in(path_in, &path);
 
     if (error != 0)
         return error;
-    error =
-        exec_copied(path, (const char *const *)argv, (const char *const *)envp);
+    error = exec_args_copy(&args, (const char *const *)argv,
+                           (const char *const *)envp, true);
+    if (error != 0)
+        goto free_path;
+    error = path_lookup(path, task_self()->task_cwd, &program);
+    if (error != 0)
+        goto free_args;
+    error = exec_program(path, program, &args);
+    inode_put(program);
+free_args:
+    exec_args_free(&args);
+free_path:
     path_free(path);
     return error;
 }

@@ -83,18 +83,10 @@ static struct inode *seal_program(const char *path)
     return regular ? seal_path(path) : NULL;
 }
 
-/* The program of a stanza, which may be missing. */
-static struct inode *program_of(const struct manifest_server *s)
-{
-    char path[sizeof(s->server_command)];
-
-    strlcpy(path, s->server_command, (size_t)manifest_path_length(s) + 1);
-    return seal_program(path);
-}
-
 static const char *take_stanza(const struct manifest_server *s,
                                void *arg UNUSED)
 {
+    char path[sizeof(s->server_command)];
     struct inode *program;
 
     if (grant_find(s->server_name) != NULL)
@@ -102,7 +94,8 @@ static const char *take_stanza(const struct manifest_server *s,
     for (unsigned i = 0; i < s->server_memories; i++)
         if (is_ram(&s->server_memory[i]))
             return "its memory range contains RAM";
-    program = program_of(s);
+    strlcpy(path, s->server_command, (size_t)manifest_path_length(s) + 1);
+    program = seal_program(path); /* which may be missing */
     if (grant_create(s, program) == NULL) {
         inode_put(program);
         return "not enough memory for its grant";
@@ -174,25 +167,14 @@ const char *servers_verify(const char **where)
 
 /* ---- grant_take --------------------------------------------------------- */
 
-static int take_driver_name(struct task *self, const char *name)
-{
-    struct grant *g = grant_find(name);
-    int error = g == NULL || g->grant_program == NULL ? -ENOENT : 0;
-
-    if (error == 0)
-        error = grant_take(g, self);
-    if (error == 0)
-        self->task_privileged = false;
-    return error;
-}
-
 /* grant_take(name): EPERM, ENOENT, EBUSY, EFAULT, ENAMETOOLONG.
  * grant_take(NULL) only drops the privilege. */
 int32_t sys_grant_take(uint32_t name, NO_BC)
 {
     struct task *self = task_self();
     char text[MANIFEST_NAME_MAX + 1];
-    int n;
+    struct grant *g;
+    int error;
 
     if (name == 0) {
         self->task_privileged = false;
@@ -200,6 +182,15 @@ int32_t sys_grant_take(uint32_t name, NO_BC)
     }
     if (!self->task_privileged)
         return -EPERM;
-    n = copy_string_from_user(text, (const char __user *)name, sizeof(text));
-    return n < 0 ? n : take_driver_name(self, text);
+    error =
+        copy_string_from_user(text, (const char __user *)name, sizeof(text));
+    if (error < 0)
+        return error;
+    g = grant_find(text);
+    if (g == NULL || g->grant_program == NULL)
+        return -ENOENT;
+    error = grant_take(g, self);
+    if (error == 0)
+        self->task_privileged = false;
+    return error;
 }
