@@ -95,17 +95,6 @@ static void withdraw(struct task *self)
         dequeue(self);
 }
 
-/* Wakes a waiting receiver to test the queue again. */
-static void wake_receiver(struct port *port)
-{
-    struct task *t = receiver(port);
-
-    if (t == NULL)
-        return;
-    dequeue(t);
-    sched_wake(t, RETRY);
-}
-
 /* ---- bytes and handles -------------------------------------------------- */
 
 /* From now on neither a kill nor a time-out ends the client's wait. */
@@ -131,16 +120,22 @@ static void unpin(struct task *client, enum ipc_state state)
         sched_wake(client, -EINTR);
 }
 
-/* Returns a caller that could not be received to the head of the queue. */
+/* Returns a caller that could not be received to the head of the queue, and
+ * wakes a waiting receiver to test the queue again. */
 static void requeue(struct task *server, struct task *client)
 {
     struct port *port = client->task_ipc.ipc_port;
+    struct task *t;
 
     end_call(server, client);
     port->port_calls--;
     list_insert_after(&port->port_callers, &client->task_ipc.ipc_link);
     unpin(client, IPC_QUEUED);
-    wake_receiver(port);
+    t = receiver(port);
+    if (t != NULL) {
+        dequeue(t);
+        sched_wake(t, RETRY);
+    }
 }
 
 /* Receives the bytes and handle of an accepted call; releases the lock
@@ -268,17 +263,6 @@ static void get_words(const struct trapframe *tf, uint32_t words[4])
     words[3] = tf->edi;
 }
 
-/* Chooses the wait: with a time-out or without. */
-static int call_for_kernel(struct task *self, struct port *port,
-                           uint32_t timeout_ms)
-{
-    if (timeout_ms == 0)
-        return call(self, port);
-    if (self->task_pending & PENDING_KILL)
-        return -EINTR;
-    return call_queued(self, port, receiver(port), timeout_ms);
-}
-
 /* The message's registers are those of the frame at the top of the stack, as in
  * every call. The program's registers are restored afterwards. */
 int ipc_call_kernel(struct port *port, uint32_t words[4],
@@ -298,7 +282,12 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
     ipc->ipc_buffer = buffer;
     ipc->ipc_server = NULL;
     ipc->ipc_kernel = true;
-    result = call_for_kernel(self, port, timeout_ms);
+    if (timeout_ms == 0)
+        result = call(self, port);
+    else if (self->task_pending & PENDING_KILL)
+        result = -EINTR;
+    else
+        result = call_queued(self, port, receiver(port), timeout_ms);
     if (ipc->ipc_state != IPC_NONE)
         withdraw(self);
     ipc->ipc_kernel = false;

@@ -9,65 +9,45 @@
 #include "kernel/object/handle.h"
 #include "kernel/vm/space.h"
 
-/* Whether the receiver has room for the message. The kernel takes no handles:
- * nothing would ever close them. */
-static bool receiver_has_room(const struct task *to, uint32_t tag,
-                              uint32_t bytes)
-{
-    const struct ipc_buffer *in = to->task_ipc.ipc_buffer;
-
-    if (in == NULL || to->task_ipc.ipc_kernel)
-        if (tag & IPC_HANDLE)
-            return false;
-    return bytes <= (in == NULL ? 0 : in->ipc_receive_max);
-}
-
 /* The space that contains a side's bytes; NULL: the kernel's memory. */
 static struct space *space_of(const struct task *t, uaddr_t addr)
 {
     return t->task_ipc.ipc_kernel && addr >= USER_TOP ? NULL : t->task_space;
 }
 
-static int transfer_bytes(struct task *to, struct task *from, uint32_t bytes)
-{
-    uaddr_t dst, src;
-
-    if (bytes == 0)
-        return 0;
-    dst = (uaddr_t)to->task_ipc.ipc_buffer->ipc_receive;
-    src = (uaddr_t)from->task_ipc.ipc_buffer->ipc_send;
-    return space_transfer(space_of(to, dst), dst, space_of(from, src), src,
-                          bytes);
-}
-
-/* A port's handle that was sent may call, but not receive. */
-static int32_t give_handle(struct task *to, struct object *o)
-{
-    return handle_install(to->task_handles, 0, object_get(o), 0);
-}
-
+/* The kernel takes no handles: nothing would ever close them. A port's handle
+ * that was sent may call, but not receive. */
 int ipc_transfer(struct task *to, struct task *from, uint32_t tag)
 {
     const struct ipc_buffer *out = from->task_ipc.ipc_buffer;
     struct ipc_buffer *in = to->task_ipc.ipc_buffer;
     uint32_t bytes = tag & IPC_DATA ? out->ipc_send_size : 0;
     struct object *o = NULL;
+    uaddr_t dst, src;
     int error = 0;
 
-    if (!receiver_has_room(to, tag, bytes))
+    if ((tag & IPC_HANDLE) && (in == NULL || to->task_ipc.ipc_kernel))
+        return -EMSGSIZE;
+    if (bytes > (in == NULL ? 0 : in->ipc_receive_max))
         return -EMSGSIZE;
     if (tag & IPC_HANDLE) {
         o = handle_object(from->task_handles, out->ipc_send_handle, NULL);
         error = o == NULL ? -EBADF : handle_reserve(to->task_handles, 1);
     }
-    if (error == 0)
-        error = transfer_bytes(to, from, bytes);
+    if (error == 0 && bytes != 0) {
+        dst = (uaddr_t)in->ipc_receive;
+        src = (uaddr_t)out->ipc_send;
+        error = space_transfer(space_of(to, dst), dst, space_of(from, src), src,
+                               bytes);
+    }
     if (error != 0)
         return error;
     /* Point of no return. */
     if (in != NULL) {
         in->ipc_received = bytes;
-        in->ipc_received_handle = o == NULL ? -1 : give_handle(to, o);
+        in->ipc_received_handle =
+            o == NULL ? -1
+                      : handle_install(to->task_handles, 0, object_get(o), 0);
     }
     return 0;
 }

@@ -125,21 +125,6 @@ void session_leave(struct session *s)
         kmem_cache_free(session_cache, ended);
 }
 
-/* Kills the tasks; returns how many have not ended. */
-static unsigned kill_all(uint32_t number)
-{
-    struct task_stat st = {.stat_pid = -1};
-    unsigned n = 0;
-
-    while (task_stats(st.stat_pid, &st, 1) == 1) {
-        if (session_of(st.stat_pid) != number || st.stat_state == TASK_ZOMBIE)
-            continue;
-        task_kill(NULL, st.stat_pid, SIGKILL);
-        n++;
-    }
-    return n;
-}
-
 int session_end(uint32_t number)
 {
     uint64_t until = timer_ms() + END_MS;
@@ -148,13 +133,22 @@ int session_end(uint32_t number)
     if (number == 0 || !session_stat(number - 1, &st) ||
         st.stat_number != number)
         return -ESRCH;
-    /* A task that was being created has now been started. */
-    while (kill_all(number) != 0) {
+    for (;;) {
+        struct task_stat t = {.stat_pid = -1};
+        unsigned alive = 0;
+
+        while (task_stats(t.stat_pid, &t, 1) == 1)
+            if (session_of(t.stat_pid) == number &&
+                t.stat_state != TASK_ZOMBIE) {
+                task_kill(NULL, t.stat_pid, SIGKILL);
+                alive++;
+            }
+        if (alive == 0)
+            return 0;
         if (timer_ms() >= until)
             return -EBUSY;
-        sched_sleep_ms(10);
+        sched_sleep_ms(10); /* one that was being created is then started */
     }
-    return 0;
 }
 
 /* ---- snapshots ---------------------------------------------------------- */

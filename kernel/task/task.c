@@ -241,16 +241,6 @@ static void reparent(struct task *t, struct task *to)
         wait_queue_wake_locked(&to->task_exited);
 }
 
-static void orphan_children(struct task *self)
-{
-    while (!list_empty(&self->task_children)) {
-        reparent(
-            list_entry(self->task_children.next, struct task, task_sibling),
-            new_parent(self));
-        sched_lock_break();
-    }
-}
-
 void task_disown(struct task *t)
 {
     spin_lock(&sched_lock);
@@ -263,7 +253,12 @@ void task_exit(int status)
     struct task *self = task_self();
 
     spin_lock(&sched_lock);
-    orphan_children(self);
+    while (!list_empty(&self->task_children)) {
+        reparent(
+            list_entry(self->task_children.next, struct task, task_sibling),
+            new_parent(self));
+        sched_lock_break();
+    }
     self->task_status = status;
     self->task_state = TASK_ZOMBIE;
     reparent(self, self->task_parent);
@@ -282,14 +277,6 @@ static struct task *find_child(const struct task *self, pid_t pid)
     return t != NULL && t->task_parent == self ? t : NULL;
 }
 
-static void unlink_task(struct task *t)
-{
-    list_remove(&t->task_sibling);
-    list_remove(&t->task_all_link);
-    pids[t->task_group].pid_members--;
-    pids[t->task_pid].pid_task = NULL;
-}
-
 pid_t task_wait(pid_t pid, int *status, int flags)
 {
     struct task *self = task_self();
@@ -302,8 +289,12 @@ pid_t task_wait(pid_t pid, int *status, int flags)
            child->task_state != TASK_ZOMBIE && (flags & WNOHANG) == 0)
         error = wait_queue_block(&self->task_exited, true, 0);
     ended = child != NULL && child->task_state == TASK_ZOMBIE;
-    if (ended)
-        unlink_task(child);
+    if (ended) {
+        list_remove(&child->task_sibling);
+        list_remove(&child->task_all_link);
+        pids[child->task_group].pid_members--;
+        pids[child->task_pid].pid_task = NULL;
+    }
     spin_unlock(&sched_lock);
     if (!ended)
         return child == NULL ? -ECHILD : error;
@@ -446,34 +437,31 @@ void task_each(bool (*fn)(struct task *t, void *arg), void *arg)
     }
 }
 
-static void copy_stat(const struct task *t, struct task_stat *out)
-{
-    *out = (struct task_stat){
-        .stat_pid = t->task_pid,
-        .stat_parent = t->task_parent == NULL ? 0 : t->task_parent->task_pid,
-        .stat_group = t->task_group,
-        .stat_state = t->task_state,
-        .stat_priority = t->task_priority,
-        .stat_user = t->task_space != NULL,
-        .stat_program = t->task_program,
-        .stat_ticks = t->task_ticks,
-        .stat_switches = t->task_switches,
-        .stat_cpu = t->task_cpu,
-        /* A task that waits for a message is in no wait queue. */
-        .stat_waits_for = t->task_waiting != NULL ? t->task_waiting->wait_reason
-                          : t->task_state == TASK_BLOCKED ? "message"
-                                                          : NULL,
-    };
-    memcpy(out->stat_name, t->task_name, sizeof(out->stat_name));
-}
-
 size_t task_stats(pid_t after, struct task_stat *out, size_t n)
 {
     const struct task *t;
     size_t used = 0;
 
     for (; used < n && (t = lock_next(after)) != NULL; used++) {
-        copy_stat(t, &out[used]);
+        out[used] = (struct task_stat){
+            .stat_pid = t->task_pid,
+            .stat_parent =
+                t->task_parent == NULL ? 0 : t->task_parent->task_pid,
+            .stat_group = t->task_group,
+            .stat_state = t->task_state,
+            .stat_priority = t->task_priority,
+            .stat_user = t->task_space != NULL,
+            .stat_program = t->task_program,
+            .stat_ticks = t->task_ticks,
+            .stat_switches = t->task_switches,
+            .stat_cpu = t->task_cpu,
+            /* A task that waits for a message is in no wait queue. */
+            .stat_waits_for = t->task_waiting != NULL
+                                  ? t->task_waiting->wait_reason
+                              : t->task_state == TASK_BLOCKED ? "message"
+                                                              : NULL,
+        };
+        memcpy(out[used].stat_name, t->task_name, sizeof(t->task_name));
         after = t->task_pid;
         spin_unlock(&sched_lock);
     }
@@ -547,17 +535,6 @@ static struct task *require(struct task *t)
     return t;
 }
 
-/* Task 1 keeps the stack on which the kernel booted. */
-static struct task *boot_task(void)
-{
-    struct task *t = kmem_cache_alloc(task_cache, KM_SLEEP);
-
-    init(t, "kernel", PRIORITY_KERNEL);
-    t->task_stack_top = (vaddr_t)boot_stack_top;
-    t->task_kstack = NULL;
-    return t;
-}
-
 size_t task_pids_bytes(size_t frames)
 {
     return frames * sizeof(struct pid);
@@ -570,6 +547,7 @@ void task_set_pids(void *array, size_t frames)
     pid_last = pid_limit - 1;
 }
 
+/* Task 1 keeps the stack on which the kernel booted. */
 void task_init(void)
 {
     struct task *boot;
@@ -579,7 +557,10 @@ void task_init(void)
     task_cache = cache_create("task", sizeof(struct task), 0, task_ctor, NULL);
     kstack_cache = cache_create("kstack", KSTACK_BYTES, PAGE_SIZE, kstack_ctor,
                                 kstack_dtor);
-    boot = boot_task();
+    boot = kmem_cache_alloc(task_cache, KM_SLEEP);
+    init(boot, "kernel", PRIORITY_KERNEL);
+    boot->task_stack_top = (vaddr_t)boot_stack_top;
+    boot->task_kstack = NULL;
     idle = require(task_prepare("idle", idle_main, NULL, PRIORITY_IDLE));
     sched_init(boot, idle);
     spin_lock(&sched_lock);

@@ -93,43 +93,29 @@ static int load_segment(struct space *s, const struct elf_segment *g,
     return load_bytes(s, g, read, arg);
 }
 
-static int load_segments(struct space *s, const struct elf_header *h,
-                         elf_read_t *read, void *arg)
-{
-    struct elf_segment g[SEGMENTS_MAX];
-    int error = read_exactly(read, arg, h->phoff, g, h->phnum * sizeof(g[0]));
-
-    for (unsigned i = 0; i < h->phnum && error == 0; i++)
-        if (g[i].type == SEGMENT_LOAD && g[i].memsz != 0)
-            error = load_segment(s, &g[i], read, arg);
-    return error;
-}
-
-static int add_heap_and_stack(struct space *s)
-{
-    int error;
-
-    s->space_break = s->space_break_base;
-    error = space_add_region(s, s->space_break_base, s->space_break_base,
-                             PROT_READ | PROT_WRITE, REGION_HEAP);
-    if (error == 0)
-        error = space_add_region(s, SPACE_STACK_TOP - SPACE_STACK_RESERVE,
-                                 SPACE_STACK_TOP, PROT_READ | PROT_WRITE,
-                                 REGION_STACK);
-    return error;
-}
-
 int elf_load(struct space *s, elf_read_t *read, void *arg, uaddr_t *entry)
 {
+    struct elf_segment g[SEGMENTS_MAX];
     struct elf_header h;
     int error = read_exactly(read, arg, 0, &h, sizeof(h));
 
     if (error == 0 && !header_good(&h))
         error = -ENOEXEC;
     if (error == 0)
-        error = load_segments(s, &h, read, arg);
+        error = read_exactly(read, arg, h.phoff, g, h.phnum * sizeof(g[0]));
+    for (unsigned i = 0; error == 0 && i < h.phnum; i++)
+        if (g[i].type == SEGMENT_LOAD && g[i].memsz != 0)
+            error = load_segment(s, &g[i], read, arg);
     if (error == 0 && space_region(s, h.entry) == NULL)
         error = -ENOEXEC;
     *entry = h.entry;
-    return error != 0 ? error : add_heap_and_stack(s);
+    s->space_break = s->space_break_base;
+    if (error == 0)
+        error = space_add_region(s, s->space_break_base, s->space_break_base,
+                                 PROT_READ | PROT_WRITE, REGION_HEAP);
+    if (error == 0)
+        error = space_add_region(s, SPACE_STACK_TOP - SPACE_STACK_RESERVE,
+                                 SPACE_STACK_TOP, PROT_READ | PROT_WRITE,
+                                 REGION_STACK);
+    return error;
 }

@@ -179,28 +179,25 @@ struct space *space_create(struct session *session)
     return s;
 }
 
-/* Frees the frames of a run as a whole. */
-static void drop_dma(struct space *s, const struct region *r)
-{
-    struct page *first = space_frame(*space_entry(s, r->region_start));
-    size_t pages = pages_in(r->region_start, r->region_end);
-
-    drop_pages(s, r->region_start, r->region_end);
-    frame_free_run(first, pages);
-    s->space_dma -= pages;
-}
-
 static struct region *region_at(const struct list *link)
 {
     return list_entry(link, struct region, region_link);
 }
 
+/* The frames of a run for DMA are freed as a whole. */
 static void drop_region(struct space *s, struct region *r)
 {
-    if (r->region_kind == REGION_DMA)
-        drop_dma(s, r);
-    else
-        drop_pages(s, r->region_start, r->region_end);
+    bool dma = r->region_kind == REGION_DMA;
+    struct page *run =
+        dma ? space_frame(*space_entry(s, r->region_start)) : NULL;
+
+    drop_pages(s, r->region_start, r->region_end);
+    if (dma) {
+        size_t pages = pages_in(r->region_start, r->region_end);
+
+        frame_free_run(run, pages);
+        s->space_dma -= pages;
+    }
     if (s->space_packed != &s->space_regions &&
         r->region_start <= region_at(s->space_packed)->region_start)
         s->space_packed = r->region_link.prev;
@@ -611,32 +608,27 @@ int32_t space_map_device(struct space *s, paddr_t first, size_t bytes)
                      PTE_NOCACHE | PTE_THROUGH, REGION_DEVICE);
 }
 
-/* Allocates and maps a run of promised frames. */
-static int32_t map_run(struct space *s, size_t pages, paddr_t *paddr)
+int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
 {
-    struct page *p = frame_alloc_run(pages);
-    int32_t at;
+    int32_t at = commit_promise(&s->space_commit, pages);
+    struct page *p;
 
+    if (at != 0)
+        return at;
+    p = frame_alloc_run(pages);
+    at = -ENOMEM;
     if (p == NULL)
-        return -ENOMEM;
+        goto release;
     copy_zero(page_to_virt(p), pages * PAGE_SIZE);
     *paddr = page_to_phys(p);
     at = map_fixed(s, *paddr, pages * PAGE_SIZE, 0, REGION_DMA);
     if (at < 0 && at >= -4095)
-        frame_free_run(p, pages);
-    else
-        s->space_dma += pages;
+        goto free;
+    s->space_dma += pages;
     return at;
-}
-
-int32_t space_dma_alloc(struct space *s, size_t pages, paddr_t *paddr)
-{
-    int32_t at = commit_promise(&s->space_commit, pages);
-
-    if (at != 0)
-        return at;
-    at = map_run(s, pages, paddr);
-    if (at < 0 && at >= -4095)
-        commit_release(&s->space_commit, pages);
+free:
+    frame_free_run(p, pages);
+release:
+    commit_release(&s->space_commit, pages);
     return at;
 }
