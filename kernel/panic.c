@@ -159,29 +159,29 @@ static void print_registers(const struct trapframe *tf, uint32_t cr2)
             (unsigned)cr2, (unsigned)read_cr3(), (unsigned)tf->error);
 }
 
-/* The instruction, the caller of a function without a frame, the frames. */
-static unsigned trap_frames(const struct trapframe *tf, uintptr_t *pc,
-                            unsigned max)
+/* Reports where the machine was, and stops. After a trap the frames begin with
+ * the instruction, and the caller of a function without a frame. */
+static void __attribute__((noreturn))
+report(const struct trapframe *tf, uint32_t cr2, const char *text)
 {
-    uintptr_t caller = backtrace_leaf_caller(tf->eip, trap_esp(tf), tf->ebp);
+    bool trapped = tf->vector != TRAP_NONE;
+    uintptr_t pc[FRAMES_MAX];
     unsigned n = 0;
 
-    pc[n++] = tf->eip;
-    if (caller != 0)
-        pc[n++] = caller;
-    return n + backtrace(tf->ebp, pc + n, max - n);
-}
-
-static void keep_frames(const uintptr_t *pc, unsigned n, bool trapped)
-{
-    for (unsigned i = 0; i < n; i++)
-        frames[i] = pc[i];
-    frame_count = n;
-    frames_trapped = trapped;
-}
-
-static __attribute__((noreturn)) void stop(void)
-{
+    if (trapped) {
+        pc[n++] = tf->eip;
+        pc[n] = backtrace_leaf_caller(tf->eip, trap_esp(tf), tf->ebp);
+        n += pc[n] != 0;
+    }
+    n += backtrace(tf->ebp, pc + n, FRAMES_MAX - n);
+    if (depth == 1) {
+        memcpy(frames, pc, n * sizeof(pc[0]));
+        frame_count = n;
+        frames_trapped = trapped;
+    }
+    headline(text, n == 0 ? 0 : pc[0], trapped);
+    print_registers(tf, cr2);
+    print_frames(pc, n, trapped);
     hooks_run(HOOK_REPORT, NULL);
     hooks_run(HOOK_STOPPED, NULL);
     if (!panic_exits)
@@ -193,11 +193,9 @@ static __attribute__((noreturn)) void stop(void)
 
 void panic(const char *fmt, ...)
 {
-    uintptr_t pc[FRAMES_MAX];
     struct trapframe tf;
     char text[256];
     va_list ap;
-    unsigned n;
 
     trap_here(&tf);
     panic_begin();
@@ -205,49 +203,7 @@ void panic(const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
     hooks_run(HOOK_PANIC, text);
-    n = backtrace(tf.ebp, pc, FRAMES_MAX);
-    if (depth == 1)
-        keep_frames(pc, n, false);
-    headline(text, n == 0 ? 0 : pc[0], false);
-    print_registers(&tf, read_cr2());
-    print_frames(pc, n, false);
-    stop();
-}
-
-/* The page below the stack of the task that runs, if it has one. */
-static vaddr_t task_guard(void)
-{
-    const struct task *self = task_self();
-
-    return self == NULL ? 0 : (vaddr_t)self->task_kstack;
-}
-
-/* The guard page that a double fault ran into: a stack that overflowed. 0 if it
- * was something else. */
-static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
-{
-    vaddr_t page = cr2 & ~PAGE_MASK;
-
-    if (tf->vector == TRAP_DOUBLE_FAULT &&
-        (page == (vaddr_t)boot_stack_guard ||
-         page == gdt_fault_guard(cpu_self()) || page == task_guard()))
-        return page;
-    return 0;
-}
-
-/* The report about where a trap found the machine. */
-static void __attribute__((noreturn))
-report(struct trapframe *tf, uint32_t cr2, const char *text)
-{
-    uintptr_t pc[FRAMES_MAX];
-    unsigned n = trap_frames(tf, pc, FRAMES_MAX);
-
-    if (depth == 1)
-        keep_frames(pc, n, true);
-    headline(text, n == 0 ? 0 : pc[0], true);
-    print_registers(tf, cr2);
-    print_frames(pc, n, true);
-    stop();
+    report(&tf, read_cr2(), text);
 }
 
 void panic_at(struct trapframe *tf, const char *text)
@@ -255,6 +211,21 @@ void panic_at(struct trapframe *tf, const char *text)
     panic_begin();
     hooks_run(HOOK_PANIC, text);
     report(tf, read_cr2(), text);
+}
+
+/* The guard page that a double fault ran into: a stack that overflowed. 0 if it
+ * was something else. */
+static vaddr_t hit_guard_page(const struct trapframe *tf, uint32_t cr2)
+{
+    const struct task *self = task_self();
+    vaddr_t page = cr2 & ~PAGE_MASK;
+
+    if (tf->vector == TRAP_DOUBLE_FAULT &&
+        (page == (vaddr_t)boot_stack_guard ||
+         page == gdt_fault_guard(cpu_self()) ||
+         (self != NULL && page == (vaddr_t)self->task_kstack)))
+        return page;
+    return 0;
 }
 
 void panic_trap(struct trapframe *tf)
