@@ -147,18 +147,6 @@ static unsigned word_start(const struct line *l)
     return at;
 }
 
-static void delete_left(struct line *l)
-{
-    if (l->line_pos > 0)
-        cut(l, l->line_pos - 1, l->line_pos);
-}
-
-static void delete_right(struct line *l)
-{
-    if (l->line_pos < l->line_len)
-        cut(l, l->line_pos, l->line_pos + 1);
-}
-
 static void move_cursor(struct line *l, unsigned to)
 {
     unsigned cursor = l->line_pos;
@@ -170,14 +158,6 @@ static void move_cursor(struct line *l, unsigned to)
         redraw(l);
     else
         step_cursor(l, cursor, to);
-}
-
-static void replace_line(struct line *l, const char *text)
-{
-    l->line_len = (unsigned)strlcpy(l->line_text, text, sizeof(l->line_text));
-    l->line_pos = l->line_len;
-    l->line_overflow = false;
-    redraw(l);
 }
 
 /* ---- history ------------------------------------------------------------ */
@@ -193,18 +173,14 @@ static char *past_line(struct line *l, unsigned back)
     return l->line_history[(l->line_count - back) % LINE_HISTORY];
 }
 
-static bool is_blank_line(const char *s)
-{
-    while (*s == ' ')
-        s++;
-    return *s == 0;
-}
-
 static void remember(struct line *l)
 {
-    if (is_blank_line(l->line_text))
-        return;
-    if (l->line_count > 0 && strcmp(past_line(l, 1), l->line_text) == 0)
+    const char *s = l->line_text;
+
+    while (*s == ' ')
+        s++;
+    if (*s == 0 ||
+        (l->line_count > 0 && strcmp(past_line(l, 1), l->line_text) == 0))
         return;
     l->line_count++;
     strlcpy(past_line(l, 1), l->line_text, sizeof(l->line_text));
@@ -212,12 +188,17 @@ static void remember(struct line *l)
 
 static void recall(struct line *l, unsigned back)
 {
+    const char *text = back ? past_line(l, back) : l->line_present;
+
     if (back > remembered(l)) /* also one later than the present */
         return;
     if (l->line_recall == 0)
         strlcpy(l->line_present, l->line_text, sizeof(l->line_present));
     l->line_recall = back;
-    replace_line(l, back ? past_line(l, back) : l->line_present);
+    l->line_len = (unsigned)strlcpy(l->line_text, text, sizeof(l->line_text));
+    l->line_pos = l->line_len;
+    l->line_overflow = false;
+    redraw(l);
 }
 
 const char *line_remembered(const struct line *l, unsigned n)
@@ -377,27 +358,6 @@ void line_begin(struct line *l, const char *prompt)
     draw(l, prompt);
 }
 
-static enum line_result line_enter(struct line *l)
-{
-    draw(l, "\n");
-    if (l->line_overflow)
-        return LINE_TOO_LONG;
-    remember(l);
-    return LINE_DONE;
-}
-
-static enum line_result cancel(const struct line *l)
-{
-    draw(l, "^C\n");
-    return LINE_CANCELLED;
-}
-
-static void clear_screen(struct line *l)
-{
-    draw(l, "\033[H\033[2J");
-    redraw(l);
-}
-
 static void edit(struct line *l, int key)
 {
     switch (key_character(key)) {
@@ -420,10 +380,12 @@ static void edit(struct line *l, int key)
         recall(l, l->line_recall - 1);
         break;
     case '\b':
-        delete_left(l);
+        if (l->line_pos > 0)
+            cut(l, l->line_pos - 1, l->line_pos);
         break;
     case CTRL('D'):
-        delete_right(l);
+        if (l->line_pos < l->line_len)
+            cut(l, l->line_pos, l->line_pos + 1);
         break;
     case CTRL('K'):
         cut(l, l->line_pos, l->line_len);
@@ -435,7 +397,8 @@ static void edit(struct line *l, int key)
         cut(l, word_start(l), l->line_pos);
         break;
     case CTRL('L'):
-        clear_screen(l);
+        draw(l, "\033[H\033[2J");
+        redraw(l);
         break;
     case CTRL('R'):
         redraw(l);
@@ -448,10 +411,17 @@ static void edit(struct line *l, int key)
 
 enum line_result line_key(struct line *l, int key)
 {
-    if (key == '\n')
-        return line_enter(l);
-    if (key == CTRL('C'))
-        return cancel(l);
+    if (key == '\n') {
+        draw(l, "\n");
+        if (l->line_overflow)
+            return LINE_TOO_LONG;
+        remember(l);
+        return LINE_DONE;
+    }
+    if (key == CTRL('C')) {
+        draw(l, "^C\n");
+        return LINE_CANCELLED;
+    }
     if (key == CTRL('D') && l->line_len == 0)
         return LINE_EOF;
     if (key >= ' ' && key <= '~')

@@ -33,9 +33,7 @@ static void PRINTF_LIKE(3, 4)
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
-    for (char *c = text; *c != '\0'; c++)
-        if (*c < ' ' || *c > '~')
-            *c = '?';
+    make_printable(text);
     r->errors++;
     r->broken = true;
     r->reader->reader_error(line, text, r->reader->reader_arg);
@@ -297,22 +295,16 @@ static const struct entry {
     {"restart", take_restart},
 };
 
-static const struct entry *find_entry(const char *name)
-{
-    for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
-        if (strcmp(entries[i].entry_name, name) == 0)
-            return &entries[i];
-    return NULL;
-}
-
 static void read_manifest_line(struct reading *r)
 {
-    const struct entry *e;
+    const struct entry *e = entries;
+    const struct entry *end = entries + ARRAY_SIZE(entries);
 
     if (!next_word(r))
         return;
-    e = find_entry(r->word);
-    if (e == NULL)
+    while (e < end && strcmp(e->entry_name, r->word) != 0)
+        e++;
+    if (e == end)
         WRONG(r,
               "'%s' is none of server, program, ports, irq, memory, dma, "
               "needs, mounts, start, restart",
