@@ -152,25 +152,6 @@ BOOT_OPTION(ws, "ws=", "ws=SECONDS|inf",
 
 /* ---- the line ----------------------------------------------------------- */
 
-static const struct boot_option *
-find_boot_option(const struct boot_option *table, size_t n, const char *word)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strncmp(word, table[i].option_name, strlen(table[i].option_name)) ==
-            0)
-            return &table[i];
-    return NULL;
-}
-
-static void report_unknown(const struct boot_option *table, size_t n,
-                           const char *word)
-{
-    kprintf("option %s is not known, ignored; there are", word);
-    for (size_t i = 0; i < n; i++)
-        kprintf(" %s", table[i].option_form);
-    kprintf("\n");
-}
-
 static bool apply(const struct boot_option *o, char *word)
 {
     char *value = word + strlen(o->option_name);
@@ -184,7 +165,7 @@ static bool apply(const struct boot_option *o, char *word)
 }
 
 /* Drops one pair of quotes around the whole of `s`, which ends the line. */
-static char *unquote(char *s)
+static void unquote(char *s)
 {
     size_t n = strlen(s);
 
@@ -192,9 +173,8 @@ static char *unquote(char *s)
         s[--n] = '\0';
     if (n >= 2 && (s[0] == '"' || s[0] == '\'') && s[n - 1] == s[0]) {
         s[n - 1] = '\0';
-        s++;
+        memmove(s, s + 1, n - 1);
     }
-    return s;
 }
 
 /* The word in quotes at `word`, without them; *p moves past it. */
@@ -227,9 +207,7 @@ static char *cut_word(char **p)
         return quoted_word(word, p);
     *p = word;
     if (strncmp(word, "run=", 4) == 0) {
-        char *value = unquote(word + 4);
-
-        memmove(word + 4, value, strlen(value) + 1);
+        unquote(word + 4);
         *p += strlen(word);
         return word;
     }
@@ -240,12 +218,6 @@ static char *cut_word(char **p)
     return word;
 }
 
-static bool is_file_name(const char *word)
-{
-    return strchr(word, '=') == NULL &&
-           (strchr(word, '/') != NULL || strstr(word, ".elf") != NULL);
-}
-
 unsigned cmdline_read(char *text, const struct boot_option *table, size_t n)
 {
     unsigned ignored = 0;
@@ -254,12 +226,20 @@ unsigned cmdline_read(char *text, const struct boot_option *table, size_t n)
     char *word;
 
     for (; (word = cut_word(&p)) != NULL; first = false) {
-        const struct boot_option *o = find_boot_option(table, n, word);
+        bool file_name = first && strchr(word, '=') == NULL &&
+                         (strchr(word, '/') || strstr(word, ".elf"));
+        const struct boot_option *o = table;
 
-        if (o != NULL) {
+        while (o < table + n &&
+               strncmp(word, o->option_name, strlen(o->option_name)) != 0)
+            o++;
+        if (o < table + n) {
             ignored += !apply(o, word);
-        } else if (!first || !is_file_name(word)) {
-            report_unknown(table, n, word);
+        } else if (!file_name) {
+            kprintf("option %s is not known, ignored; there are", word);
+            for (o = table; o < table + n; o++)
+                kprintf(" %s", o->option_form);
+            kprintf("\n");
             ignored++;
         }
     }

@@ -56,27 +56,23 @@ BOOT_OPTION(cpus, "cpus=", "cpus=N", "use at most so many processors",
 
 /* ---- starting ----------------------------------------------------------- */
 
-/* The scheduler may use the processor, which runs its idle task. */
-static void cpu_join(struct cpu *cpu)
+/* The first code of a processor in the kernel: its idle task. From the lock on
+ * the scheduler may use the processor. */
+static void ap_begin(void *arg)
 {
+    struct ap *f = arg;
+    struct cpu *cpu = &f->cpu;
+
+    write_cr3(paging_kernel_cr3());
+    gdt_load(cpu);
+    trap_load();
+    apic_on();
     spin_lock(&sched_lock);
     cpu->cpu_idle->task_state = TASK_RUNNING;
     cpu->cpu_since_ms = timer_ms();
     cpu_online[cpu->cpu_number] = cpu;
     cpu_started = MAX(cpu_started, cpu->cpu_number + 1);
     spin_unlock(&sched_lock);
-}
-
-/* The first code of a processor in the kernel: its idle task. */
-static void ap_begin(void *arg)
-{
-    struct ap *f = arg;
-
-    write_cr3(paging_kernel_cr3());
-    gdt_load(&f->cpu);
-    trap_load();
-    apic_on();
-    cpu_join(&f->cpu);
     write_cr3(paging_kernel_cr3()); /* forgets what was unmapped meanwhile */
     for (;;)
         cpu_wait_interrupt();
@@ -87,19 +83,12 @@ static bool is_online(const struct cpu *cpu)
     return cpu_online[cpu->cpu_number] == cpu;
 }
 
-static void wait_us(const struct cpu *cpu, uint32_t us)
-{
-    uint64_t end = timer_us() + us;
-
-    while (!is_online(cpu) && timer_us() < end)
-        cpu_relax();
-}
-
 /* False: it does not answer. */
 static bool start_ap(struct ap *f)
 {
     struct cpu *cpu = &f->cpu;
     vaddr_t top = cpu->cpu_task->task_stack_top;
+    uint64_t soon;
 
     mp_send_init(cpu->cpu_apic);
     gdt_fill(cpu, &f->segments, sizeof(f->tss), KSTACK_BYTES);
@@ -107,7 +96,9 @@ static bool start_ap(struct ap *f)
         switch_prepare(top - sizeof(struct trapframe), ap_begin, cpu));
     sched_sleep_ms(RESET_MS);
     mp_send_startup(cpu->cpu_apic);
-    wait_us(cpu, SOON_US);
+    soon = timer_us() + SOON_US;
+    while (!is_online(cpu) && timer_us() < soon)
+        cpu_relax();
     if (!is_online(cpu))
         mp_send_startup(cpu->cpu_apic);
     for (int ms = 0; ms < LATE_MS && !is_online(cpu); ms += RESET_MS)

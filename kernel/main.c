@@ -52,13 +52,6 @@ static const struct multiboot_info *multiboot(uint32_t magic, paddr_t info)
     return (const struct multiboot_info *)(info + KERNEL_BASE);
 }
 
-static const char *command_line(const struct multiboot_info *info)
-{
-    if ((info->info_flags & MULTIBOOT_CMDLINE) == 0)
-        return "";
-    return (const char *)(info->info_cmdline + KERNEL_BASE);
-}
-
 static void print_memory(const char *before, size_t pages, const char *after)
 {
     bool small = pages < MIB(4) >> PAGE_SHIFT;
@@ -114,7 +107,9 @@ void kmain(uint32_t magic, paddr_t info_addr)
     console_init();
     trap_init();
     info = multiboot(magic, info_addr);
-    cmdline_parse(command_line(info));
+    cmdline_parse(info->info_flags & MULTIBOOT_CMDLINE
+                      ? (const char *)(info->info_cmdline + KERNEL_BASE)
+                      : "");
     hooks_run(HOOK_EARLY, info);
     processors = acpi_processors();
     memmap_init(info);

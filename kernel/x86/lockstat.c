@@ -30,38 +30,28 @@ static void lockstat_leave(uint32_t *busy)
 
 /* ---- the table ---------------------------------------------------------- */
 
-static struct lock_class *find_class(const char *name, unsigned rank)
-{
-    for (unsigned i = 0; i < class_count; i++)
-        if (classes[i].class_rank == rank &&
-            strcmp(classes[i].class_name, name) == 0)
-            return &classes[i];
-    return NULL;
-}
-
-static struct lock_class *add_class(const char *name, unsigned rank)
-{
-    struct lock_class *class = &classes[class_count];
-
-    if (class_count == LOCK_CLASSES_MAX)
-        panic("lock %s: there are more than %u names of locks", name,
-              LOCK_CLASSES_MAX);
-    class->class_name = name;
-    class->class_rank = rank;
-    __atomic_store_n(&class_count, class_count + 1, __ATOMIC_RELEASE);
-    return class;
-}
-
 struct lock_class *lock_class_of(struct spinlock *l)
 {
-    if (l->lock_class == NULL) {
-        lockstat_enter(&table_busy);
-        l->lock_class = find_class(l->lock_name, l->lock_rank);
-        if (l->lock_class == NULL)
-            l->lock_class = add_class(l->lock_name, l->lock_rank);
-        lockstat_leave(&table_busy);
+    struct lock_class *c = classes;
+
+    if (l->lock_class != NULL)
+        return l->lock_class;
+    lockstat_enter(&table_busy);
+    while (c < classes + class_count &&
+           (c->class_rank != l->lock_rank ||
+            strcmp(c->class_name, l->lock_name) != 0))
+        c++;
+    if (c == classes + LOCK_CLASSES_MAX)
+        panic("lock %s: there are more than %u names of locks", l->lock_name,
+              LOCK_CLASSES_MAX);
+    if (c == classes + class_count) {
+        c->class_name = l->lock_name;
+        c->class_rank = l->lock_rank;
+        __atomic_store_n(&class_count, class_count + 1, __ATOMIC_RELEASE);
     }
-    return l->lock_class;
+    l->lock_class = c;
+    lockstat_leave(&table_busy);
+    return c;
 }
 
 /* ---- counting ----------------------------------------------------------- */
