@@ -17,7 +17,6 @@
 #include "kernel/memmap.h"
 #include "kernel/mm_platform.h"
 #include "kernel/shell/shell.h"
-#include "kernel/syscall/process.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/object/grant.h"
 #include "kernel/object/handle.h"
@@ -123,7 +122,6 @@ void kmain(uint32_t magic, paddr_t info_addr)
     space_init();
     grant_init();
     port_init();
-    process_init();
     reapd_init();
     mount_root();
     console_set_getkey(tty_getkey, tty_wake);

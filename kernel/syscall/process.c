@@ -27,8 +27,7 @@ static void enter_program(void *arg UNUSED)
     trap_return(task_frame(task_self()));
 }
 
-/* Called before a return to ring 3 if task_pending is not 0. */
-static void handle_pending(struct trapframe *tf UNUSED)
+void trap_handle_pending(void)
 {
     struct task *self = task_self();
 
@@ -37,11 +36,6 @@ static void handle_pending(struct trapframe *tf UNUSED)
         irq_enable();
         process_exit(self->task_signal);
     }
-}
-
-void process_init(void)
-{
-    trap_set_pending_handler(handle_pending);
 }
 
 /* ---- creating ----------------------------------------------------------- */

@@ -9,9 +9,6 @@ struct file;
 struct grant;
 struct inode;
 
-/* Registers the handler for returns to ring 3. Boot only. */
-void process_init(void);
-
 /* A process to be started by the kernel shell or a test. */
 struct process_start {
     const char *start_path;

@@ -152,7 +152,6 @@ restore:
         add     esp, 8
         iretd
 first:
-        mov     eax, esp
         call    trap_handle_pending
         jmp     to_user
 

@@ -16,8 +16,6 @@
 extern const uint32_t trap_stubs[TRAP_VECTORS];
 bool trap_dispatch(struct trapframe *tf);
 void trap_double_fault_report(void);
-
-void trap_handle_pending(struct trapframe *tf);
 void trap_syscall(void); /* trap.asm */
 
 static uint64_t idt[TRAP_SYSCALL + 1];
@@ -25,7 +23,6 @@ static trap_handler_t handlers[TRAP_EXCEPTIONS];
 static void (*irq_handlers[16])(struct trapframe *tf);
 static uint32_t irq_counts[16];
 static void (*irq_ack)(int irq);
-static void (*pending_handler)(struct trapframe *tf);
 static void (*preempt)(void);
 
 static uint64_t gate(uint16_t selector, uint32_t offset, uint16_t type)
@@ -93,21 +90,9 @@ void irq_set_ack(void (*fn)(int irq))
     irq_ack = fn;
 }
 
-void trap_set_pending_handler(void (*fn)(struct trapframe *tf))
-{
-    pending_handler = fn;
-}
-
 void trap_set_preempt(void (*fn)(void))
 {
     preempt = fn;
-}
-
-/* Called by trap.asm before a return to ring 3, if work is pending. */
-void trap_handle_pending(struct trapframe *tf)
-{
-    pending_handler(tf);
-    irq_disable();
 }
 
 void trap_preempt(const struct trapframe *tf)

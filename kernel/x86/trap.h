@@ -76,9 +76,9 @@ static inline bool trap_from_user(const struct trapframe *tf)
  * task's kernel stack. */
 void trap_return(struct trapframe *tf) __attribute__((noreturn));
 
-/* Sets the function called, interrupts disabled, before a return to ring 3
- * while the first word of the running task is not 0. */
-void trap_set_pending_handler(void (*fn)(struct trapframe *tf));
+/* Called by trap.asm, interrupts disabled, before a return to ring 3 while the
+ * first word of the running task is not 0; in kernel/syscall/process.c. */
+void trap_handle_pending(void);
 
 /* Sets the function called, interrupts disabled, at the end of every interrupt
  * that arrived in the kernel. */
