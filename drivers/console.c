@@ -63,44 +63,25 @@ static void input_clear(void)
     console.input_ctrl_c = 0;
 }
 
-/* A full ring means that no task reads. ^C must then still get through. */
-static void input_store(int key)
-{
-    if (key == CTRL_C && !input_ready())
-        input_clear();
-    if (!input_ready())
-        return;
-    console.input[console.input_head++ % INPUT_SIZE] = (int16_t)key;
-    console.input_ctrl_c += key == CTRL_C;
-}
-
-/* Whether the key acts at once. */
-static bool input_acts(int key)
-{
-    return (key == CTRL_C || key == CTRL_BACKSLASH) && console.interrupts &&
-           console.signal_hook && console.signal_hook(key);
-}
-
+/* A signal key may act at once. A full ring means that no task reads: ^C must
+ * then still get through. */
 static void input_put(int key)
 {
-    if (input_acts(key)) {
+    bool signal = key == CTRL_C || key == CTRL_BACKSLASH;
+
+    if (signal && console.interrupts && console.signal_hook &&
+        console.signal_hook(key)) {
         input_clear();
         return;
     }
-    input_store(key);
+    if (key == CTRL_C && !input_ready())
+        input_clear();
+    if (input_ready()) {
+        console.input[console.input_head++ % INPUT_SIZE] = (int16_t)key;
+        console.input_ctrl_c += key == CTRL_C;
+    }
     if (console.interrupts)
         console.wake();
-}
-
-static int input_get(void)
-{
-    int key;
-
-    if (console.input_head == console.input_tail)
-        return KEY_NONE;
-    key = console.input[console.input_tail++ % INPUT_SIZE];
-    console.input_ctrl_c -= key == CTRL_C;
-    return key;
 }
 
 static void serial_byte(uint8_t byte)
@@ -133,9 +114,15 @@ static void poll(void)
 
 int console_trykey_locked(void)
 {
+    int key;
+
     spin_assert_held(&console_lock);
     poll();
-    return input_get();
+    if (console.input_head == console.input_tail)
+        return KEY_NONE;
+    key = console.input[console.input_tail++ % INPUT_SIZE];
+    console.input_ctrl_c -= key == CTRL_C;
+    return key;
 }
 
 int console_trykey(void)

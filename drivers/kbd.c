@@ -76,45 +76,28 @@ static void kbd_discard(void)
         (void)inb(PORT_DATA);
 }
 
-static uint8_t read_config(void)
+/* The self-test resets the configuration on some controllers, so it precedes
+ * the write of the configuration. */
+bool kbd_init(void)
 {
     int config;
 
-    kbd_send(PORT_COMMAND, CMD_READ_CONFIG);
-    config = response();
-    return config < 0 ? 0 : (uint8_t)config;
-}
-
-static void write_config(uint8_t config)
-{
-    config |= CONFIG_KEYBOARD_IRQ | CONFIG_TRANSLATE | CONFIG_MOUSE_OFF;
-    config &= (uint8_t) ~(CONFIG_MOUSE_IRQ | CONFIG_KEYBOARD_OFF);
-    kbd_send(PORT_COMMAND, CMD_WRITE_CONFIG);
-    kbd_send(PORT_DATA, config);
-}
-
-/* The self-test resets the configuration on some controllers, so it precedes
- * the write of the configuration. */
-static void init_controller(void)
-{
-    uint8_t config;
-
-    kbd_send(PORT_COMMAND, CMD_DISABLE_KEYBOARD);
-    kbd_send(PORT_COMMAND, CMD_DISABLE_MOUSE);
-    kbd_discard();
-    config = read_config();
-    kbd_send(PORT_COMMAND, CMD_SELF_TEST);
-    (void)response(); /* 0x55 if passed, or no byte if it is unknown */
-    write_config(config);
-    kbd_send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
-}
-
-bool kbd_init(void)
-{
     present = inb(PORT_STATUS) != STATUS_ABSENT;
     if (!present)
         return false;
-    init_controller();
+    kbd_send(PORT_COMMAND, CMD_DISABLE_KEYBOARD);
+    kbd_send(PORT_COMMAND, CMD_DISABLE_MOUSE);
+    kbd_discard();
+    kbd_send(PORT_COMMAND, CMD_READ_CONFIG);
+    config = response();
+    config = config < 0 ? 0 : config;
+    config |= CONFIG_KEYBOARD_IRQ | CONFIG_TRANSLATE | CONFIG_MOUSE_OFF;
+    config &= ~(CONFIG_MOUSE_IRQ | CONFIG_KEYBOARD_OFF);
+    kbd_send(PORT_COMMAND, CMD_SELF_TEST);
+    (void)response(); /* 0x55 if passed, or no byte if it is unknown */
+    kbd_send(PORT_COMMAND, CMD_WRITE_CONFIG);
+    kbd_send(PORT_DATA, (uint8_t)config);
+    kbd_send(PORT_COMMAND, CMD_ENABLE_KEYBOARD);
     kbd_send(PORT_DATA, KBD_ENABLE_SCANNING);
     (void)response(); /* acknowledged, if a keyboard is plugged in */
     kbd_discard();

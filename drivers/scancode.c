@@ -82,14 +82,6 @@ static int character(const struct scancode_decoder *s, uint8_t code)
     return shift ? shifted[code] : c;
 }
 
-/* Shift overrides num lock, as on every PC. */
-static int keypad(const struct scancode_decoder *s, uint8_t code)
-{
-    bool digits = s->scan_num != (s->scan_shift != 0);
-
-    return digits ? pad_digits[code - SC_PAD] : pad_keys[code - SC_PAD];
-}
-
 static void set_bit(uint8_t *held, uint8_t bit, bool down)
 {
     *held = (uint8_t)(down ? *held | bit : *held & ~bit);
@@ -136,14 +128,17 @@ static int extended(struct scancode_decoder *s, uint8_t code, bool down)
     return KEY_NONE;
 }
 
+/* On the keypad shift overrides num lock, as on every PC. */
 static int pressed(const struct scancode_decoder *s, uint8_t code)
 {
+    bool digits = s->scan_num != (s->scan_shift != 0);
+
     if (code >= SC_F1 && code <= SC_F10)
         return KEY_F1 + (code - SC_F1);
     if (code == SC_F11 || code == SC_F12)
         return KEY_F1 + 10 + (code - SC_F11);
     if (code >= SC_PAD && code <= SC_PAD_END)
-        return keypad(s, code);
+        return digits ? pad_digits[code - SC_PAD] : pad_keys[code - SC_PAD];
     return character(s, code);
 }
 

@@ -278,24 +278,26 @@ static void second_end(struct screen *s)
     move_to(s, s->screen_first_row, s->screen_first_col);
 }
 
-/* DEC's private modes, as xterm has them. */
-static void set_mode(struct screen *s, bool on)
-{
-    if (s->screen_param[0] == 25)
-        s->screen_hidden = !on;
-    else if (s->screen_param[0] == 1049 && on)
-        second_begin(s);
-    else if (s->screen_param[0] == 1049)
-        second_end(s);
-}
-
+/* DEC's private modes are as xterm has them. */
 static void execute(struct screen *s, char final)
 {
     unsigned p = s->screen_param[0];
     unsigned n = p ? p : 1;
     unsigned row = s->screen_row;
     unsigned col = s->screen_col;
+    bool on = final == 'h';
 
+    if (s->screen_private) {
+        if (!on && final != 'l')
+            return;
+        if (p == 25)
+            s->screen_hidden = !on;
+        else if (p == 1049 && on)
+            second_begin(s);
+        else if (p == 1049)
+            second_end(s);
+        return;
+    }
     switch (final) {
     case 'A':
         move_to(s, row > n ? row - n : 0, col);
@@ -325,14 +327,6 @@ static void execute(struct screen *s, char final)
     }
 }
 
-static void begin_sequence(struct screen *s)
-{
-    memset(s->screen_param, 0, sizeof(s->screen_param));
-    s->screen_params = 0;
-    s->screen_private = false;
-    s->screen_state = SEQUENCE;
-}
-
 static void sequence(struct screen *s, char c)
 {
     uint16_t *p = &s->screen_param[s->screen_params];
@@ -346,27 +340,16 @@ static void sequence(struct screen *s, char c)
         s->screen_private = true;
     } else if (c >= '@' && c <= '~') {
         s->screen_state = TEXT;
-        if (!s->screen_private)
-            execute(s, c);
-        else if (c == 'h' || c == 'l')
-            set_mode(s, c == 'h');
+        execute(s, c);
     } else if ((uint8_t)c < ' ') {
         s->screen_state = TEXT;
         text(s, c);
     }
 }
 
-static void show_now(struct screen *s)
-{
-    if (s->screen_view == 0)
-        return;
-    s->screen_view = 0;
-    show_all(s);
-}
-
 void screen_write(struct screen *s, const char *chars, size_t n)
 {
-    show_now(s);
+    screen_look(s, -(int)s->screen_view);
     for (size_t i = 0; i < n; i++) {
         char c = chars[i];
 
@@ -374,29 +357,23 @@ void screen_write(struct screen *s, const char *chars, size_t n)
             text(s, c);
         else if (s->screen_state == SEQUENCE)
             sequence(s, c);
-        else if (c == '[')
-            begin_sequence(s);
-        else
+        else if (c == '[') {
+            memset(s->screen_param, 0, sizeof(s->screen_param));
+            s->screen_params = 0;
+            s->screen_private = false;
+            s->screen_state = SEQUENCE;
+        } else
             s->screen_state = TEXT;
     }
 }
 
-/* At the end of the last row, while the user looks back. */
-static void show_mark(struct screen *s)
-{
-    char text[24];
-    unsigned n =
-        (unsigned)snprintf(text, sizeof(text), " %u line%s back ",
-                           s->screen_view, s->screen_view == 1 ? "" : "s");
-    volatile uint16_t *end = s->screen_cells + SCREEN_ROWS * SCREEN_COLS;
-
-    for (unsigned i = 0; i < n; i++)
-        end[(int)i - (int)n] = (uint16_t)(ATTR_REVERSED << 8 | text[i]);
-}
-
+/* While the user looks back, the end of the last row says so. */
 void screen_look(struct screen *s, int lines)
 {
+    volatile uint16_t *end = s->screen_cells + SCREEN_ROWS * SCREEN_COLS;
     int view = (int)s->screen_view + lines;
+    char mark[24];
+    int n = 0;
 
     view = MAX(view, 0);
     view = MIN(view, (int)s->screen_past);
@@ -405,7 +382,10 @@ void screen_look(struct screen *s, int lines)
     s->screen_view = (unsigned)view;
     show_all(s);
     if (view > 0)
-        show_mark(s);
+        n = snprintf(mark, sizeof(mark), " %d line%s back ", view,
+                     view == 1 ? "" : "s");
+    for (int i = 0; i < n; i++)
+        end[i - n] = (uint16_t)(ATTR_REVERSED << 8 | mark[i]);
 }
 
 void screen_init(struct screen *s, volatile uint16_t *cells,

@@ -137,22 +137,25 @@ static void put_signed(struct out *o, const struct spec *sp, int64_t value)
     put_number(o, sp, sign, at, (size_t)(end - at));
 }
 
-static void put_unsigned(struct out *o, const struct spec *sp, uint64_t value)
+/* A pointer has always full width, so that columns of addresses line up. */
+static void put_unsigned(struct out *o, struct spec *sp, uint64_t value)
 {
     char text[DIGITS_MAX];
     char *end = text + sizeof(text);
     char *at;
-    struct spec octal = *sp;
     const char *prefix = "";
 
     switch (sp->spec_conversion) {
     case 'o':
         at = digits_binary(value, 3, false, end);
         /* In the standard, the leading 0 of # is a matter of precision. */
-        if ((sp->spec_flags & FLAG_ALT) && sp->spec_precision <= end - at) {
-            octal.spec_precision = (int)(end - at) + 1;
-            sp = &octal;
-        }
+        if ((sp->spec_flags & FLAG_ALT) && sp->spec_precision <= end - at)
+            sp->spec_precision = (int)(end - at) + 1;
+        break;
+    case 'p':
+        at = digits_binary(value, 4, false, end);
+        sp->spec_precision = 2 * sizeof(void *);
+        prefix = "0x";
         break;
     case 'x':
     case 'X':
@@ -165,18 +168,6 @@ static void put_unsigned(struct out *o, const struct spec *sp, uint64_t value)
         break;
     }
     put_number(o, sp, prefix, at, (size_t)(end - at));
-}
-
-/* Always full width, so that columns of addresses line up. */
-static void put_pointer(struct out *o, const struct spec *sp, uintptr_t value)
-{
-    char text[DIGITS_MAX];
-    char *end = text + sizeof(text);
-    char *at = digits_binary(value, 4, false, end);
-    struct spec whole = *sp;
-
-    whole.spec_precision = 2 * sizeof(value);
-    put_number(o, &whole, "0x", at, (size_t)(end - at));
 }
 
 static void put_string(struct out *o, const struct spec *sp, const char *s)
@@ -261,7 +252,7 @@ static const char *read_length(const char *f, struct spec *sp)
 }
 
 /* False if there is no such conversion. */
-static bool convert(struct out *o, const struct spec *sp, struct args *a)
+static bool convert(struct out *o, struct spec *sp, struct args *a)
 {
     char c;
 
@@ -284,7 +275,7 @@ static bool convert(struct out *o, const struct spec *sp, struct args *a)
         put_string(o, sp, va_arg(a->args_list, const char *));
         return true;
     case 'p':
-        put_pointer(o, sp, (uintptr_t)va_arg(a->args_list, void *));
+        put_unsigned(o, sp, (uintptr_t)va_arg(a->args_list, void *));
         return true;
     case '%':
         out_put(o, "%", 1);
