@@ -8,7 +8,6 @@
  * after an unreadable header the next good one is searched for.
  */
 #include "drivers/console.h"
-#include "kernel/abi/errno.h"
 #include "kernel/fs/ramfs.h"
 #include "kernel/lib/string.h"
 
@@ -149,85 +148,69 @@ static void take_path(struct unpacking *u, const struct header *h)
 
 /* ---- files -------------------------------------------------------------- */
 
-/* The first component of `name` in `dir`; created as `type` if missing. */
-static int enter_component(struct ramfs_node *dir, const char *name, size_t n,
-                           enum file_type type, struct ramfs_node **out)
-{
-    int r;
+/* These return NULL, or what is wrong with the entry. */
 
+/* The first component of `name` in `dir`; created as `type` if missing. */
+static const char *enter_component(struct ramfs_node *dir, const char *name,
+                                   size_t n, enum file_type type,
+                                   struct ramfs_node **out)
+{
     if (n > NAME_MAX)
-        return -ENAMETOOLONG;
+        return "a name in the path is too long";
     if (n == 2 && name[0] == '.' && name[1] == '.')
-        return -EINVAL;
+        return "the path leads out of the root";
     *out = dir;
     if (n == 0 || (n == 1 && name[0] == '.'))
-        return 0;
-    r = ramfs_obtain(dir, name, n, type, out);
-    return r == 0 && (*out)->node_type != type ? -EEXIST : r;
+        return NULL;
+    if (ramfs_obtain(dir, name, n, type, out) < 0)
+        return "not enough memory";
+    return (*out)->node_type == type
+               ? NULL
+               : "a file and a directory have the same name";
 }
 
 /* Walks the directories of the first `n` bytes of the path, creating them. */
-static int walk_directories(struct unpacking *u, size_t n,
-                            struct ramfs_node **dir)
+static const char *walk_directories(struct unpacking *u, size_t n,
+                                    struct ramfs_node **dir)
 {
     const char *p = u->path;
     const char *end = p + n;
-    int r = 0;
+    const char *wrong = NULL;
 
     *dir = u->root;
-    while (p < end && r == 0) {
+    while (p < end && wrong == NULL) {
         const char *name = p;
 
         while (p < end && *p != '/')
             p++;
-        r = enter_component(*dir, name, (size_t)(p - name), FILE_DIRECTORY,
-                            dir);
+        wrong = enter_component(*dir, name, (size_t)(p - name), FILE_DIRECTORY,
+                                dir);
         p++;
     }
-    return r;
+    return wrong;
 }
 
-static int add_file(struct unpacking *u, const char *data, uint32_t size)
+static const char *add_file(struct unpacking *u, const char *data,
+                            uint32_t size)
 {
     struct ramfs_node *node;
+    const char *wrong;
     size_t n = u->path_len;
     size_t dir = n;
-    int r;
 
     while (dir > 0 && u->path[dir - 1] != '/')
         dir--;
-    if (dir == n)
-        return -EISDIR;
-    if (size > RAMFS_FILE_MAX)
-        return -EFBIG;
-    r = walk_directories(u, dir, &node);
-    if (r == 0)
-        r = enter_component(node, u->path + dir, n - dir, FILE_REGULAR, &node);
-    if (r == 0 && node->node_type != FILE_REGULAR)
-        r = -EISDIR; /* "." */
-    if (r == 0)
-        ramfs_file_archived(node, data, size);
-    return r;
-}
-
-static const char *error_text(int error)
-{
-    switch (error) {
-    case -ENOMEM:
-        return "not enough memory";
-    case -ENAMETOOLONG:
-        return "a name in the path is too long";
-    case -EINVAL:
-        return "the path leads out of the root";
-    case -EEXIST:
-        return "a file and a directory have the same name";
-    case -EFBIG:
-        return "larger than 64 MiB";
-    case -EISDIR:
+    if (dir == n || (dir == n - 1 && u->path[dir] == '.'))
         return "a file with the name of a directory";
-    default:
-        return "only files and directories can be unpacked";
-    }
+    if (size > RAMFS_FILE_MAX)
+        return "larger than 64 MiB";
+    wrong = walk_directories(u, dir, &node);
+    if (wrong == NULL)
+        wrong =
+            enter_component(node, u->path + dir, n - dir, FILE_REGULAR, &node);
+    if (wrong == NULL)
+        ramfs_file_archived(node, data, size);
+    return wrong;
 }
 
 /* ---- the archive -------------------------------------------------------- */
@@ -237,8 +220,8 @@ static const char *error_text(int error)
 static bool take_entry(struct unpacking *u, const struct header *h)
 {
     struct ramfs_node *dir;
+    const char *wrong;
     uint32_t size = 0;
-    int r;
 
     take_path(u, h);
     if (!octal(h->size, sizeof(h->size), &size)) {
@@ -250,13 +233,13 @@ static bool take_entry(struct unpacking *u, const struct header *h)
         return false;
     }
     if (h->type == '0' || h->type == '\0')
-        r = add_file(u, u->pos, size);
+        wrong = add_file(u, u->pos, size);
     else if (h->type == '5')
-        r = walk_directories(u, u->path_len, &dir);
+        wrong = walk_directories(u, u->path_len, &dir);
     else
-        r = -EROFS; /* see error_text */
-    if (r < 0)
-        report_entry(u, u->path, error_text(r));
+        wrong = "only files and directories can be unpacked";
+    if (wrong != NULL)
+        report_entry(u, u->path, wrong);
     u->pos += MIN(ROUND_UP(size, BLOCK), (size_t)(u->end - u->pos));
     return true;
 }
