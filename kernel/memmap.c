@@ -163,26 +163,6 @@ static size_t frames_to_manage(void)
     return (size_t)(top >> PAGE_SHIFT);
 }
 
-static void too_little(uint64_t need)
-{
-    halt("too little memory: the kernel needs %u KiB, and there is memory up "
-         "to %u KiB",
-         (unsigned)(need >> 10),
-         (unsigned)(frames_to_manage() << (PAGE_SHIFT - 10)));
-}
-
-static void read_map(const struct multiboot_info *info)
-{
-    if ((info->info_flags & MULTIBOOT_MMAP) == 0 || info->info_mmap_length == 0)
-        halt("the boot loader gave no memory map");
-    region_count =
-        memmap_parse(direct(info->info_mmap_addr), info->info_mmap_length,
-                     regions, MEMMAP_REGIONS_MAX - 16);
-    if (region_count == 0)
-        halt("the boot loader's memory map is empty or broken");
-    add_modules(info);
-}
-
 void memmap_init(const struct multiboot_info *info)
 {
     paddr_t image = (paddr_t)image_end - KERNEL_BASE;
@@ -193,7 +173,14 @@ void memmap_init(const struct multiboot_info *info)
     paddr_t tables;
     uint64_t need;
 
-    read_map(info);
+    if ((info->info_flags & MULTIBOOT_MMAP) == 0 || info->info_mmap_length == 0)
+        halt("the boot loader gave no memory map");
+    region_count =
+        memmap_parse(direct(info->info_mmap_addr), info->info_mmap_length,
+                     regions, MEMMAP_REGIONS_MAX - 16);
+    if (region_count == 0)
+        halt("the boot loader's memory map is empty or broken");
+    add_modules(info);
     frames = frames_to_manage();
     bytes = task_pids_bytes(frames) + BUDDY_ALIGN + page_array_bytes(frames) +
             paging_bytes(frames);
@@ -202,7 +189,9 @@ void memmap_init(const struct multiboot_info *info)
     if (pids == 0) /* the archive is in the room after the image */
         need += initrd.region_end - initrd.region_start;
     if (pids == 0 || ((uint64_t)frames << PAGE_SHIFT) < need)
-        too_little(need);
+        halt("too little memory: the kernel needs %u KiB, and there is memory "
+             "up to %u KiB",
+             (unsigned)(need >> 10), (unsigned)(frames << (PAGE_SHIFT - 10)));
     array = ROUND_UP(pids + task_pids_bytes(frames), BUDDY_ALIGN);
     tables = array + page_array_bytes(frames);
     paging_init(frames, direct(tables));

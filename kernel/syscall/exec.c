@@ -90,43 +90,28 @@ static int copy_to_space(struct space *s, uaddr_t to, const void *from,
     return space_transfer(s, to, NULL, (uaddr_t)from, n);
 }
 
-/* Stores `count` pointers to consecutive strings of `text`, which will be at
- * `at`, and a NULL. Advances *used in the text. */
-static int put_pointers(struct space *s, uaddr_t *to,
-                        const struct exec_args *args, uint32_t count,
-                        uint32_t *used, uaddr_t at)
-{
-    for (uint32_t i = 0; i <= count; i++) {
-        uaddr_t pointer = i < count ? at + *used : 0;
-        int error = copy_to_space(s, *to, &pointer, sizeof(pointer));
-
-        if (error != 0)
-            return error;
-        *to += sizeof(pointer);
-        if (i < count)
-            *used += (uint32_t)strlen(args->args_text + *used) + 1;
-    }
-    return 0;
-}
-
+/* The words are made after the strings, where add_string left room. */
 static int put_args(struct space *s, const struct exec_args *args,
                     uint32_t *esp)
 {
     uaddr_t text = (SPACE_STACK_TOP - args->args_used) & ~15u;
     uint32_t words = args->args_argc + args->args_envc + 3;
-    uaddr_t at = (text - words * sizeof(uint32_t)) & ~15u;
-    uint32_t used = 0;
-    int error = copy_to_space(s, text, args->args_text, args->args_used);
+    uint32_t used = args->args_used;
+    uint32_t *word = (uint32_t *)(args->args_text + ROUND_UP(used, 4));
+    int error = copy_to_space(s, text, args->args_text, used);
 
-    *esp = at;
-    if (error == 0)
-        error = copy_to_space(s, at, &args->args_argc, sizeof(args->args_argc));
-    at += sizeof(args->args_argc);
-    if (error == 0)
-        error = put_pointers(s, &at, args, args->args_argc, &used, text);
-    if (error == 0)
-        error = put_pointers(s, &at, args, args->args_envc, &used, text);
-    return error;
+    *esp = (text - words * sizeof(*word)) & ~15u;
+    word[0] = args->args_argc;
+    used = 0;
+    for (uint32_t i = 1; i < words; i++) {
+        bool end = i == args->args_argc + 1 || i == words - 1;
+
+        word[i] = end ? 0 : text + used;
+        if (!end)
+            used += (uint32_t)strlen(args->args_text + used) + 1;
+    }
+    return error != 0 ? error
+                      : copy_to_space(s, *esp, word, words * sizeof(*word));
 }
 
 /* ---- loading ------------------------------------------------------------ */

@@ -116,10 +116,11 @@ unsigned servers_read(const char *text, size_t n)
     return manifest_read(text, n, &reader);
 }
 
-/* Reads the whole file; returns what is wrong with it. */
-static const char *read_file(struct inode *inode)
+/* Reads the manifest; returns what is wrong with it. */
+static const char *read_manifest(void)
 {
-    size_t size = inode->inode_size;
+    struct inode *inode = seal_path(MANIFEST);
+    size_t size = inode == NULL ? 0 : inode->inode_size;
     char *text;
     ssize_t n;
 
@@ -140,13 +141,11 @@ static const char *read_file(struct inode *inode)
 void servers_init(void)
 {
     const char *wrong;
-    struct inode *inode;
 
     for (size_t i = 0; i < ARRAY_SIZE(opened_later); i++)
         seal_path(opened_later[i]);
     init = seal_program(INIT);
-    inode = seal_path(MANIFEST);
-    wrong = inode == NULL ? NULL : read_file(inode);
+    wrong = read_manifest();
     if (wrong != NULL)
         kprintf("%s: %s\n", MANIFEST, wrong);
 }
