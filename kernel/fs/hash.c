@@ -145,20 +145,20 @@ void hash_extend(struct hash *h, struct spinlock *lock)
 
 void hash_trim(struct hash *h, struct spinlock *lock)
 {
-    struct hash_link **segment = NULL;
-    uint32_t s = first_spare(h);
+    for (uint32_t s = first_spare(h);
+         s < HASH_SEGMENTS && h->hash_segment[s] != NULL; s++) {
+        struct hash_link **segment = NULL;
 
-    if (s >= HASH_SEGMENTS || h->hash_segment[s] == NULL)
-        return;
-    spin_lock(lock);
-    s = first_spare(h);
-    if (s < HASH_SEGMENTS && h->hash_buckets >= h->hash_count) {
-        segment = h->hash_segment[s];
-        h->hash_segment[s] = NULL;
-    }
-    spin_unlock(lock);
-    if (segment != NULL)
+        spin_lock(lock);
+        if (s >= first_spare(h) && h->hash_buckets >= h->hash_count) {
+            segment = h->hash_segment[s];
+            h->hash_segment[s] = NULL;
+        }
+        spin_unlock(lock);
+        if (segment == NULL)
+            return;
         kmem_cache_free(segment_cache, segment);
+    }
 }
 
 const char *hash_verify(const struct hash *h)

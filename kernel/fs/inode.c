@@ -339,27 +339,25 @@ void inode_end(struct fs *fs)
     uncount(fs);
 }
 
-/* Those of one chain. */
-static void drop_unlinked(struct hash_link *l, const struct fs *fs)
-{
-    spin_assert_held(&inode_list_lock);
-    while (l != NULL) {
-        struct inode *inode = container_of(l, struct inode, inode_hash_link);
-
-        l = l->link_next;
-        if (inode->inode_fs != fs || inode->inode_nlink != 0 ||
-            inode->inode_state != INODE_READY)
-            continue;
-        table_remove(inode);
-        inode->inode_state = INODE_GONE;
-    }
-}
-
+/* From the last bucket down: a removal moves the chain of the last one to a
+ * lower one. */
 void inode_drop_unlinked(struct fs *fs)
 {
+    struct hash_link *l, *next;
+
     spin_lock(&inode_list_lock);
-    for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
-        drop_unlinked(hash_chain(&inode_table, i), fs);
+    for (uint32_t i = inode_table.hash_buckets; i-- > 0;)
+        for (l = hash_chain(&inode_table, i); l != NULL; l = next) {
+            struct inode *inode =
+                container_of(l, struct inode, inode_hash_link);
+
+            next = l->link_next;
+            if (inode->inode_fs == fs && inode->inode_nlink == 0 &&
+                inode->inode_state == INODE_READY) {
+                table_remove(inode);
+                inode->inode_state = INODE_GONE;
+            }
+        }
     spin_unlock(&inode_list_lock);
 }
 

@@ -130,6 +130,24 @@ KTEST(inode, a_file_has_one_inode)
     KT_TRUE(test_fs_end());
 }
 
+/* A removal from the table moves the chain of its last bucket. */
+KTEST(inode, every_file_without_a_link_is_dropped)
+{
+    struct inode *inodes[200];
+
+    test_fs_begin();
+    for (uint32_t i = 0; i < ARRAY_SIZE(inodes); i++) {
+        inodes[i] = get(i + 100);
+        inodes[i]->inode_nlink = i % 8 == 0;
+    }
+    inode_drop_unlinked(&test_fs);
+    for (uint32_t i = 0; i < ARRAY_SIZE(inodes); i++) {
+        KT_EQ(inodes[i]->inode_state, i % 8 == 0 ? INODE_READY : INODE_GONE);
+        inode_put(inodes[i]);
+    }
+    KT_TRUE(test_fs_end());
+}
+
 KTEST(inode, an_unused_inode_is_found_again)
 {
     struct inode_totals before, after;
