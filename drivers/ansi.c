@@ -55,26 +55,18 @@ static int letter_key(uint8_t byte)
     return byte >= 'A' && byte <= 'H' ? keys[byte - 'A'] : KEY_NONE;
 }
 
-/* Function keys have numbers with gaps: 11-15, 17-21, 23, 24. */
-static int function_key(unsigned n)
-{
-    if (n >= 11 && n <= 15)
-        return KEY_F1 + (int)(n - 11);
-    if (n >= 17 && n <= 21)
-        return KEY_F1 + (int)(n - 12);
-    if (n == 23 || n == 24)
-        return KEY_F1 + (int)(n - 13);
-    return KEY_NONE;
-}
-
+/* Function keys have numbers with gaps. */
 static int number_key(unsigned n)
 {
     static const int16_t keys[] = {
-        KEY_NONE,    KEY_HOME,      KEY_INSERT, KEY_DELETE, KEY_END,
-        KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME,   KEY_END,
+        KEY_NONE,    KEY_HOME,      KEY_INSERT, KEY_DELETE,  KEY_END,
+        KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME,   KEY_END,     KEY_NONE,
+        KEY_NONE,    KEY_F1,        KEY_F1 + 1, KEY_F1 + 2,  KEY_F1 + 3,
+        KEY_F1 + 4,  KEY_NONE,      KEY_F1 + 5, KEY_F1 + 6,  KEY_F1 + 7,
+        KEY_F1 + 8,  KEY_F1 + 9,    KEY_NONE,   KEY_F1 + 10, KEY_F1 + 11,
     };
 
-    return n < ARRAY_SIZE(keys) ? keys[n] : function_key(n);
+    return n < ARRAY_SIZE(keys) ? keys[n] : KEY_NONE;
 }
 
 static int csi(struct ansi_decoder *a, uint8_t byte)

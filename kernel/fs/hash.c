@@ -34,11 +34,6 @@ void hash_init(struct hash *h)
     h->hash_segment[0] = kmem_cache_alloc(segment_cache, KM_SLEEP);
 }
 
-static struct hash_link **bucket_at(const struct hash *h, uint32_t i)
-{
-    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
-}
-
 /* Whether the segments have room for one more bucket. */
 static bool has_room(const struct hash *h)
 {
@@ -57,8 +52,8 @@ static uint32_t first_spare(const struct hash *h)
 static void split(struct hash *h)
 {
     uint32_t n = h->hash_buckets;
-    struct hash_link **from = bucket_at(h, n & h->hash_mask >> 1);
-    struct hash_link **to = bucket_at(h, n);
+    struct hash_link **from = hash_bucket_at(h, n & h->hash_mask >> 1);
+    struct hash_link **to = hash_bucket_at(h, n);
 
     while (*from != NULL) {
         struct hash_link *l = *from;
@@ -80,12 +75,12 @@ static void split(struct hash *h)
 static void hash_join(struct hash *h)
 {
     uint32_t n = h->hash_buckets - 1;
-    struct hash_link **from = bucket_at(h, n);
+    struct hash_link **from = hash_bucket_at(h, n);
     struct hash_link **to;
 
     if (n <= h->hash_mask >> 1)
         h->hash_mask >>= 1;
-    to = bucket_at(h, n & h->hash_mask >> 1);
+    to = hash_bucket_at(h, n & h->hash_mask >> 1);
     while (*to != NULL)
         to = &(*to)->link_next;
     *to = *from;
@@ -171,8 +166,8 @@ const char *hash_verify(const struct hash *h)
     for (uint32_t i = 0; i < h->hash_buckets; i++) {
         if (h->hash_segment[i / HASH_SEGMENT_BUCKETS] == NULL)
             return "hash: bucket without memory";
-        for (struct hash_link *l = *bucket_at(h, i); l; l = l->link_next) {
-            if (hash_bucket(h, l->link_hash) != bucket_at(h, i))
+        for (struct hash_link *l = *hash_bucket_at(h, i); l; l = l->link_next) {
+            if (hash_bucket(h, l->link_hash) != hash_bucket_at(h, i))
                 return "hash: entry in the wrong bucket";
             if (++n > h->hash_count)
                 return "hash: more entries than counted, or a cyclic chain";

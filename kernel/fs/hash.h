@@ -58,6 +58,14 @@ static inline uint32_t hash_mix(uint32_t hash, uint32_t word)
 void hash_cache_init(void);
 void hash_init(struct hash *h);
 
+/* Bucket number i (0 to hash_buckets - 1), and that of a hash. Caller holds the
+ * lock. */
+static inline struct hash_link **hash_bucket_at(const struct hash *h,
+                                                uint32_t i)
+{
+    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
+}
+
 static inline struct hash_link **hash_bucket(const struct hash *h,
                                              uint32_t hash)
 {
@@ -65,7 +73,7 @@ static inline struct hash_link **hash_bucket(const struct hash *h,
 
     if (i >= h->hash_buckets)
         i &= h->hash_mask >> 1;
-    return &h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
+    return hash_bucket_at(h, i);
 }
 
 /* Inserts an entry whose link_hash is set. Caller holds the lock. */
@@ -81,12 +89,6 @@ void hash_extend(struct hash *h, struct spinlock *lock);
 /* After hash_remove, likewise: frees the memory of removed buckets. Allocates
  * nothing. */
 void hash_trim(struct hash *h, struct spinlock *lock);
-
-/* The chain of bucket i (0 to hash_buckets - 1). Caller holds the lock. */
-static inline struct hash_link *hash_chain(const struct hash *h, uint32_t i)
-{
-    return h->hash_segment[i / HASH_SEGMENT_BUCKETS][i % HASH_SEGMENT_BUCKETS];
-}
 
 /* The broken invariant, or NULL. Caller holds the lock. */
 const char *hash_verify(const struct hash *h);

@@ -347,7 +347,7 @@ void inode_drop_unlinked(struct fs *fs)
 
     spin_lock(&inode_list_lock);
     for (uint32_t i = inode_table.hash_buckets; i-- > 0;)
-        for (l = hash_chain(&inode_table, i); l != NULL; l = next) {
+        for (l = *hash_bucket_at(&inode_table, i); l != NULL; l = next) {
             struct inode *inode =
                 container_of(l, struct inode, inode_hash_link);
 
@@ -434,7 +434,7 @@ static const struct inode *next_inode(uint64_t after, uint64_t *place)
 
     spin_assert_held(&inode_list_lock);
     for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
-        for (struct hash_link *l = hash_chain(&inode_table, i); l != NULL;
+        for (struct hash_link *l = *hash_bucket_at(&inode_table, i); l != NULL;
              l = l->link_next) {
             const struct inode *inode =
                 container_of(l, struct inode, inode_hash_link);
@@ -490,21 +490,6 @@ static const char *verify_inode(const struct inode *inode, size_t *unused)
     return NULL;
 }
 
-static const char *verify_inodes(size_t *unused, const struct inode **at)
-{
-    const char *wrong = hash_verify(&inode_table);
-
-    for (uint32_t i = 0; wrong == NULL && i < inode_table.hash_buckets; i++) {
-        struct hash_link *l = hash_chain(&inode_table, i);
-
-        for (; wrong == NULL && l != NULL; l = l->link_next) {
-            *at = container_of(l, struct inode, inode_hash_link);
-            wrong = verify_inode(*at, unused);
-        }
-    }
-    return wrong;
-}
-
 static const char *verify_lru(size_t unused)
 {
     size_t n = 0;
@@ -526,7 +511,15 @@ const char *inode_verify(const char **where)
     size_t unused = 0;
 
     spin_lock(&inode_list_lock);
-    wrong = verify_inodes(&unused, &at);
+    wrong = hash_verify(&inode_table);
+    for (uint32_t i = 0; wrong == NULL && i < inode_table.hash_buckets; i++) {
+        struct hash_link *l = *hash_bucket_at(&inode_table, i);
+
+        for (; wrong == NULL && l != NULL; l = l->link_next) {
+            at = container_of(l, struct inode, inode_hash_link);
+            wrong = verify_inode(at, &unused);
+        }
+    }
     if (wrong == NULL) {
         at = NULL;
         wrong = verify_lru(unused);

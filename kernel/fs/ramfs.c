@@ -543,7 +543,7 @@ const char *ramfs_verify(const char **where)
     if (wrong == NULL)
         wrong = verify_dir(ramfs_root());
     for (uint32_t i = 0; wrong == NULL && i < entries.hash_buckets; i++) {
-        struct hash_link *l = hash_chain(&entries, i);
+        struct hash_link *l = *hash_bucket_at(&entries, i);
 
         for (; wrong == NULL && l != NULL; l = l->link_next) {
             const struct ramfs_entry *e =

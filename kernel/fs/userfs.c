@@ -232,24 +232,6 @@ static bool kind_good(const char *kind)
     return n > 0 && n <= FS_NAME_MAX;
 }
 
-int userfs_read_stat(struct port *port, struct fs_stat *out)
-{
-    struct userfs_request c = {
-        .request_words = {FS_STAT},
-        .request_buffer = {.ipc_receive = out, .ipc_receive_max = sizeof(*out)},
-    };
-    bool received;
-    int error = send_request(port, &c, &received);
-    int32_t result = error != 0 ? failure(error) : result_of(&c);
-
-    if (result < 0)
-        return result;
-    if (result != 0 || c.request_buffer.ipc_received != sizeof(*out) ||
-        out->fs_root == 0 || !kind_good(out->fs_kind))
-        return -EIO;
-    return 0;
-}
-
 void userfs_free(struct fs *fs)
 {
     struct userfs *u = userfs_of(fs);
@@ -299,14 +281,24 @@ static int take_over(struct userfs *u, struct port *port,
 int userfs_mount(struct port *port, struct inode *dir)
 {
     struct fs_stat st;
+    struct userfs_request c = {
+        .request_words = {FS_STAT},
+        .request_buffer = {.ipc_receive = &st, .ipc_receive_max = sizeof(st)},
+    };
     struct userfs *u;
+    int32_t result;
+    bool received;
     int error;
 
     if (dir->inode_type != FILE_DIRECTORY)
         return -ENOTDIR;
-    error = userfs_read_stat(port, &st);
-    if (error != 0)
-        return error;
+    error = send_request(port, &c, &received);
+    result = error != 0 ? failure(error) : result_of(&c);
+    if (result < 0)
+        return result;
+    if (result != 0 || c.request_buffer.ipc_received != sizeof(st) ||
+        st.fs_root == 0 || !kind_good(st.fs_kind))
+        return -EIO;
     if (is_userfs(dir->inode_fs) && dir->inode_number == dir->inode_fs->fs_root)
         return take_over(userfs_of(dir->inode_fs), port, &st);
     u = kmem_cache_alloc(userfs_cache, KM_NOSLEEP);

@@ -59,9 +59,6 @@ int32_t userfs_call(struct userfs *u, struct userfs_request *c);
  * system is unmounted. */
 bool userfs_release(struct userfs *u, struct inode *inode);
 
-/* Asks a server about its file system and checks the reply. */
-int userfs_read_stat(struct port *port, struct fs_stat *out);
-
 /* Frees a file system without inodes. */
 void userfs_free(struct fs *fs);
 

@@ -179,31 +179,25 @@ static size_t count_read_only(void)
     return n;
 }
 
-static const char *account_check(void)
-{
-    size_t committed = account.promised + account.read_only;
-    struct buddy_pages b;
-
-    buddy_pages(&b); /* before asked_for is read */
-    if (sum_of_promises() != account.promised)
-        return "the spaces were promised another number of pages";
-    if (count_read_only() != account.read_only)
-        return "the number of read-only frames is wrong";
-    if (b.pages_reserved < committed)
-        return "fewer pages are reserved than were promised";
-    if (b.pages_reserved - committed >
-        __atomic_load_n(&account.asked_for, __ATOMIC_RELAXED))
-        return "more pages are reserved than were promised";
-    return NULL;
-}
-
 const char *commit_verify(const char **where)
 {
-    const char *wrong;
+    const char *wrong = NULL;
+    struct buddy_pages b;
+    size_t committed;
 
     *where = "the account";
     spin_lock(&account.lock);
-    wrong = account_check();
+    committed = account.promised + account.read_only;
+    buddy_pages(&b); /* before asked_for is read */
+    if (sum_of_promises() != account.promised)
+        wrong = "the spaces were promised another number of pages";
+    else if (count_read_only() != account.read_only)
+        wrong = "the number of read-only frames is wrong";
+    else if (b.pages_reserved < committed)
+        wrong = "fewer pages are reserved than were promised";
+    else if (b.pages_reserved - committed >
+             __atomic_load_n(&account.asked_for, __ATOMIC_RELAXED))
+        wrong = "more pages are reserved than were promised";
     spin_unlock(&account.lock);
     return wrong;
 }

@@ -24,11 +24,6 @@
 /* All that virtual-8086 mode can address, 0xFFFF0 + 0xFFFF, is below. */
 _Static_assert(USER_BASE >= 0x00110000, "nothing to run in that mode");
 
-static bool in_copy(uint32_t eip)
-{
-    return eip >= (uint32_t)copy_begin && eip < (uint32_t)copy_end;
-}
-
 /* ---- faults of programs ------------------------------------------------- */
 
 static int signal_of(uint32_t vector)
@@ -123,16 +118,6 @@ static bool exception(struct trapframe *tf)
 
 #define STACK_MISS KIB(64) /* a fault so close below the stack is its own */
 
-/* More about a fault that ends a program, or NULL. */
-static const char *reason(uaddr_t addr, int error)
-{
-    if (error == -ENOMEM)
-        return "and memory for a larger stack cannot be promised";
-    return addr < USER_BASE && addr >= USER_BASE - STACK_MISS
-               ? "the stack has its maximum of 1024 KiB"
-               : NULL;
-}
-
 /* The kernel's own fault: names one at a program's page, which only the
  * functions of copy.asm may use. */
 static bool kernel_fault(struct trapframe *tf, uaddr_t addr)
@@ -155,8 +140,10 @@ static bool page_fault(struct trapframe *tf)
     uaddr_t addr = read_cr2();
     bool write = (tf->error & ERROR_WRITE) != 0;
     bool program = trap_from_user(tf);
-    bool copying = in_copy(tf->eip);
+    bool copying =
+        tf->eip >= (uint32_t)copy_begin && tf->eip < (uint32_t)copy_end;
     struct space *s = task_self()->task_space;
+    const char *why = NULL;
     int error = -EFAULT;
     char what[96];
 
@@ -174,7 +161,11 @@ static bool page_fault(struct trapframe *tf)
         tf->eax = (uint32_t)error;
     } else {
         trap_describe(tf, addr, what, sizeof(what));
-        end_program(tf, what, reason(addr, error));
+        if (error == -ENOMEM)
+            why = "and memory for a larger stack cannot be promised";
+        else if (addr < USER_BASE && addr >= USER_BASE - STACK_MISS)
+            why = "the stack has its maximum of 1024 KiB";
+        end_program(tf, what, why);
     }
     return true;
 }
