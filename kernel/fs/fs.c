@@ -182,62 +182,35 @@ bool fs_may_change(const struct fs *fs)
 
 /* ---- unmounting --------------------------------------------------------- */
 
-/* From here on no path leads into it. Returns the directory that it covered. */
-static struct inode *detach(struct fs *fs)
+/* The two references to the root are those of the mount and of the caller. An
+ * inode that another task has used since the flush counts as in use. */
+int fs_unmount(struct inode *root, bool force)
 {
-    struct inode *dir = fs->fs_covers;
+    struct fs *fs = root->inode_fs;
+    struct inode *dir;
+    int r = 0;
 
-    spin_assert_held(&mount_lock);
-    list_remove(&fs->fs_link);
-    dir->inode_mounted = NULL;
-    fs->fs_covers = NULL;
-    return dir;
-}
-
-/* Drops what a mount holds; the caller has a reference to the root. */
-static void end_mount(struct fs *fs, struct inode *dir)
-{
+    if (!force)
+        inode_flush(fs);
+    spin_lock(&mount_lock);
+    dir = fs->fs_covers;
+    if (dir == NULL || (force && fs->fs_ops->fs_free == NULL)) {
+        r = -EINVAL;
+    } else if (!force && !inode_only_root(root, 2)) {
+        r = -EBUSY;
+    } else { /* from here on no path leads into it */
+        list_remove(&fs->fs_link);
+        dir->inode_mounted = NULL;
+        fs->fs_covers = NULL;
+    }
+    spin_unlock(&mount_lock);
+    if (r < 0)
+        return r;
     inode_end(fs);
     inode_put(fs->fs_root_inode);
     inode_put(dir);
     free_path(fs);
     refund_mount(fs);
-}
-
-/* The references are those of the mount and of the caller. An inode that
- * another task has used since the flush counts as in use. */
-int fs_unmount(struct inode *root)
-{
-    struct fs *fs = root->inode_fs;
-    struct inode *dir = NULL;
-    int r = 0;
-
-    inode_flush(fs);
-    spin_lock(&mount_lock);
-    if (fs->fs_covers == NULL)
-        r = -EINVAL;
-    else if (!inode_only_root(root, 2))
-        r = -EBUSY;
-    else
-        dir = detach(fs);
-    spin_unlock(&mount_lock);
-    if (r == 0)
-        end_mount(fs, dir);
-    return r;
-}
-
-int fs_unmount_forced(struct inode *root)
-{
-    struct fs *fs = root->inode_fs;
-    struct inode *dir = NULL;
-
-    spin_lock(&mount_lock);
-    if (fs->fs_covers != NULL && fs->fs_ops->fs_free != NULL)
-        dir = detach(fs);
-    spin_unlock(&mount_lock);
-    if (dir == NULL)
-        return -EINVAL;
-    end_mount(fs, dir);
     return 0;
 }
 

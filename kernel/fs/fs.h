@@ -125,17 +125,14 @@ bool fs_may_change(const struct fs *fs);
 
 /* Unmounts the file system of `root`, its root, to which the caller has the
  * only reference outside the mount. -EBUSY if `root` has another, or if another
- * inode is in use or covered; -EINVAL if it is not mounted. */
-int fs_unmount(struct inode *root);
+ * inode is in use or covered; -EINVAL if it is not mounted.
+ * `force`: whatever uses it; operations on its inodes return -EIO, and it is
+ * freed with the last of them. -EINVAL also if it is static. */
+int fs_unmount(struct inode *root, bool force);
 
 /* The root of the file system mounted last on `path`, as fs_path says, with a
  * reference; NULL: none. Nothing is looked up in any file system. */
 struct inode *fs_find_mount(const char *path);
-
-/* Unmounts the file system of `root` whatever uses it: operations on its inodes
- * return -EIO, and it is freed with the last of them. -EINVAL if it is not
- * mounted, or static. */
-int fs_unmount_forced(struct inode *root);
 
 /* The root of the file system that covers `dir`, and the directory that `fs`
  * covers, each with a reference; NULL: none. */

@@ -113,38 +113,35 @@ static int next_name(const char **path, char *name)
     return n;
 }
 
-/* *at: the start of a path, with a reference. Skips leading slashes. */
-static int path_start(const char **path, struct inode *cwd, struct inode **at)
+/* Walks the path: all of it or, if `last` is not NULL, up to the last name,
+ * which is copied to `last` ("" if there is none). *out gets a reference. */
+static int path_walk(const char *path, struct inode *cwd, char *last,
+                     struct inode **out)
 {
-    struct inode *from = cwd != NULL && **path != '/' ? cwd : root;
-
-    while (**path == '/')
-        (*path)++;
-    *at = inode_ref(from);
-    return inode_enter(from);
-}
-
-/* Moves *at along the path: all of it or, if `last` is not NULL, up to the last
- * name, which is copied to `last` ("" if there is none). */
-static int path_walk(struct inode **at, const char *path, char *last)
-{
+    struct inode *at = inode_ref(cwd != NULL && *path != '/' ? cwd : root);
+    int r = *path == '\0' ? -ENOENT : inode_enter(at);
     char name[NAME_MAX + 1];
-    int n;
 
-    for (;;) {
-        n = next_name(&path, name);
-        if (n > 0 && (*at)->inode_type != FILE_DIRECTORY)
-            return -ENOTDIR;
+    while (*path == '/')
+        path++;
+    while (r == 0) {
+        int n = next_name(&path, name);
+
+        if (n == 0)
+            break;
+        if (n > 0 && at->inode_type != FILE_DIRECTORY)
+            n = -ENOTDIR;
         if (n > 0 && last != NULL && *path == '\0') {
             strlcpy(last, name, sizeof(name));
-            return 0;
+            break;
         }
-        if (n <= 0)
-            return n;
-        n = path_step(at, name);
-        if (n < 0)
-            return n;
+        r = n < 0 ? n : path_step(&at, name);
     }
+    if (r < 0)
+        inode_put(at);
+    else
+        *out = at;
+    return r;
 }
 
 /* Whether the path ends in a slash. */
@@ -155,47 +152,32 @@ static bool ends_in_slash(const char *path)
 
 int path_lookup(const char *path, struct inode *cwd, struct inode **out)
 {
-    const char *rest = path;
-    struct inode *at;
-    int r;
+    int r = path_walk(path, cwd, NULL, out);
 
-    if (*path == '\0')
-        return -ENOENT;
-    r = path_start(&rest, cwd, &at);
-    if (r == 0)
-        r = path_walk(&at, rest, NULL);
-    if (r == 0 && at->inode_type != FILE_DIRECTORY && ends_in_slash(path))
+    if (r == 0 && (*out)->inode_type != FILE_DIRECTORY && ends_in_slash(path)) {
+        inode_put(*out);
         r = -ENOTDIR;
-    if (r < 0)
-        inode_put(at);
-    else
-        *out = at;
+    }
     return r;
 }
 
 int path_parent(const char *path, struct inode *cwd, struct inode **dir,
                 char *name)
 {
-    const char *rest = path;
-    struct inode *at;
     int r;
 
-    if (*path == '\0')
-        return -ENOENT;
     name[0] = '\0';
-    r = path_start(&rest, cwd, &at);
-    if (r == 0)
-        r = path_walk(&at, rest, name);
-    if (r == 0 && name[0] == '\0')
-        r = -EBUSY;
-    if (r == 0 && (strcmp(name, ".") == 0 || strcmp(name, "..") == 0))
-        r = -EINVAL;
-    if (r < 0) {
-        inode_put(at);
+    r = path_walk(path, cwd, name, dir);
+    if (r < 0)
         return r;
-    }
-    *dir = at;
-    return ends_in_slash(path);
+    if (name[0] == '\0')
+        r = -EBUSY;
+    else if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+        r = -EINVAL;
+    else
+        return ends_in_slash(path);
+    inode_put(*dir);
+    return r;
 }
 
 /* ---- from a directory to its path --------------------------------------- */

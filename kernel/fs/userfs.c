@@ -328,7 +328,7 @@ int userfs_unmount(struct inode *root)
     bool lives;
 
     if (is_userfs(fs) && root->inode_number == fs->fs_root)
-        result = fs_may_change(fs) ? fs_unmount(root) : -EPERM;
+        result = fs_may_change(fs) ? fs_unmount(root, false) : -EPERM;
     if (result != 0) {
         inode_put(root);
         return result;
@@ -341,7 +341,7 @@ int userfs_unmount(struct inode *root)
 
 int userfs_unmount_forced(struct inode *root)
 {
-    int error = fs_unmount_forced(root);
+    int error = fs_unmount(root, true);
 
     if (error == 0)
         wait_queue_wake_all(&userfs_of(root->inode_fs)->userfs_waiting);

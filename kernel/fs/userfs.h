@@ -38,7 +38,7 @@ int userfs_mount(struct port *port, struct inode *dir);
  * such a root, -EPERM if another session mounted it. */
 int userfs_unmount(struct inode *root);
 
-/* The same by fs_unmount_forced, whatever the server and its clients do. The
+/* The same by force, whatever the server and its clients do. The
  * server is not informed. */
 int userfs_unmount_forced(struct inode *root);
 

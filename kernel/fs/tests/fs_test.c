@@ -67,7 +67,7 @@ static void restore(void *unused)
     put_held(path_root()->inode_fs);
     if (test_fs.fs_covers != NULL) {
         inode = inode_ref(test_fs.fs_root_inode);
-        KT_EQ(fs_unmount(inode), 0);
+        KT_EQ(fs_unmount(inode, false), 0);
         inode_put(inode);
     }
     KT_TRUE(inode_flush(&test_fs));

@@ -189,7 +189,7 @@ static int try_unmount(void)
     int result;
 
     KT_REQUIRE(inode_get(&test_fs, test_fs.fs_root, &root) == 0);
-    result = fs_unmount(root);
+    result = fs_unmount(root, false);
     inode_put(root);
     return result;
 }
@@ -264,7 +264,7 @@ KTEST(path, a_mount_has_its_path_as_text)
     KT_TRUE(fs_find_mount(T "/aa/b") == NULL);
     root = fs_find_mount(T "/a/b");
     KT_TRUE(root == test_fs.fs_root_inode);
-    KT_EQ(fs_unmount_forced(root), -EINVAL); /* it is static */
+    KT_EQ(fs_unmount(root, true), -EINVAL); /* it is static */
     inode_put(root);
     KT_EQ(fs_rename(T "/aa", T "/a", NULL), 0);
     unmount();
