@@ -1,6 +1,7 @@
 """Shared by all system tests: the paths of the products, and machines."""
 
 import fcntl
+import gc
 import json
 import math
 import os
@@ -77,6 +78,16 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
     items.sort(key=lambda item: LONGEST.index(item.path.stem)
                if item.path.stem in LONGEST else len(LONGEST))
+
+
+# What is made while the tests are read stays to the end. To look for garbage in
+# it again and again would take half as long as the reading itself.
+gc.disable()
+
+
+def pytest_collection_finish():
+    gc.freeze()
+    gc.enable()
 
 
 def product(name, target):
