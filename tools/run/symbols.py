@@ -26,7 +26,8 @@ HEAD = """\
 VARIANT = re.compile(r"(\.(part|isra|constprop|cold|lto_priv|\d+))+$")
 
 # Names that the linker script gives to the edges of sections.
-EDGE = re.compile(r"[a-z]+_(start|end)$")
+SCRIPT = Path(__file__).resolve().parents[2] / "boot/linker.ld"
+EDGES = set(re.findall(r"^ *(\w+) = \.", SCRIPT.read_text("utf-8"), re.M))
 
 # No function is this long: an address this far after one is in a gap.
 GAP = 1 << 20
@@ -48,7 +49,7 @@ def functions(symbols):
     for addr, kind, name in symbols:
         if kind in "aA":
             continue
-        if kind not in "tTwW" or EDGE.match(name):
+        if kind not in "tTwW" or name in EDGES:
             ends.add(addr)
         elif "." not in VARIANT.sub("", name):
             rank = ("TtWw".index(kind), name)
@@ -69,7 +70,7 @@ def functions(symbols):
 def objects(symbols):
     """The names of all global objects, and of the edges of sections."""
     return sorted({name for _, kind, name in symbols
-                   if (kind in "DBR" or (kind == "T" and EDGE.match(name)))
+                   if (kind in "DBR" or (kind == "T" and name in EDGES))
                    and "." not in name and not name.startswith("symbol_")})
 
 

@@ -37,7 +37,8 @@ def test_whatis_knows_symbols(shell, kernel):
         assert said.startswith(f"0x{objects[name]}: frame ")
         assert f"\ndata: {name}+0x0\n" in said
     for name, kind in (("kmem_cache_alloc", "code"), ("kmem_caches", "data"),
-                       ("play_caches", "data")):
+                       ("play_caches", "data"), ("task_start", "code"),
+                       ("inode_end", "code")):
         addr = int(shell.command(f"whatis {name}").split(":")[0], 16)
         assert f"{kind}: {name}+0x3\n" in shell.command(f"whatis {addr + 3:x}")
         assert shell.command(f"whatis {name}+0x3") == \
