@@ -19,12 +19,10 @@ import gdb
 import heap
 import stores
 import target
+from target import WORD, WORD_MASK, read
 
 # Stores that are looked at, and requests of a day.
 PATIENCE = 2000
-
-WORD_MASK = 0xFFFFFFFF
-PAGE = 4096
 
 
 def say(**found):
@@ -128,27 +126,16 @@ def writer(address):
     say(culprit=found, request=when)
 
 
-def pieces(start, size):
-    """(address, bytes) of memory. Pages are missing in it, below stacks."""
-    try:
-        yield start, bytes(gdb.selected_inferior().read_memory(start, size))
-    except gdb.MemoryError:
-        if size > PAGE:
-            half = size // PAGE // 2 * PAGE
-            yield from pieces(start, half)
-            yield from pieces(start + half, size - half)
-
-
 def holder(obj):
     """The address of a static variable that points to an object, or None. What
     the first task's stack holds does not count."""
     for start, end in (("data_start", "boot_stack_guard"),
                        ("boot_stack_top", "bss_end")):
-        start, end = target.linker(start), target.linker(end)
-        for piece, words in pieces(start & -PAGE, end - (start & -PAGE)):
-            at = words.find(obj.to_bytes(4, "little"))
+        for address, data in target.present(target.linker(start),
+                                            target.linker(end)):
+            at = data.find(obj.to_bytes(WORD, "little"))
             if at >= 0:
-                return piece + at
+                return address + at
     return None
 
 
@@ -172,16 +159,13 @@ def unlike(service):
     """Compares each freed object with the last object of its slab, which was
     constructed and never allocated."""
     stop_at("kmem_cache_free", "power_off")
-    memory = gdb.selected_inferior()
     while go_on() == "kmem_cache_free":
         buf = int(gdb.parse_and_eval("$edx")) & WORD_MASK
         found = heap.Heap().buffer_at(buf)
         if found is None or found.cache.name != service:
             continue
         like = found.slab.address_of(found.slab.chunks - 1)
-        mine, its = (bytes(memory.read_memory(a, found.size))
-                     for a in (buf, like))
-        if mine != its:
+        if read(buf, found.size) != read(like, found.size):
             say(error="UNLIKE", culprit=caller(), request=request(),
                 **place(buf))
             return
