@@ -376,9 +376,9 @@ class Heap:
         found = self.cache_at(address)
         return found.name if found else f"! no cache at 0x{address:08x}"
 
-    def ordered(self, key=lambda c: c.mem):
-        """The caches by descending key, equal ones in creation order."""
-        return sorted(self.caches, key=key, reverse=True)
+    def ordered(self):
+        """The caches, largest first, equal ones in creation order."""
+        return sorted(self.caches, key=lambda c: c.mem, reverse=True)
 
     def chosen(self, name, wanted=lambda c: c.mem):
         """The cache of that name; without one, those wanted, largest first."""

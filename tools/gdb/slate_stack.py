@@ -227,8 +227,7 @@ class UserStack:
     interrupted or called the kernel."""
 
     def __init__(self, space, eip, esp, ebp):
-        self.read = functools.partial(system.user_read,
-                                      system.mapped(space)[0])
+        self.read = functools.partial(system.user_read, system.mapped(space))
         self.eip, self.esp, self.ebp = eip, esp, ebp
 
     def word(self, address):

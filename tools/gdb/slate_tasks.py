@@ -93,7 +93,7 @@ class Space(Command):
             raise Fail(f"task {task.task_pid} has no address space; programs "
                        "have")
         space = record("space", task.task_space)
-        pages, _ = system.mapped(space)
+        pages = system.mapped(space)
         print_regions(space, pages)
         print()
         print_runs(pages)

@@ -140,18 +140,16 @@ def regions(space):
 
 
 def mapped(space):
-    """{address: page table entry} of every mapped page of a program, and the
-    number of its page tables."""
-    found, tables, base = {}, 0, constant("KERNEL_BASE")
+    """{address: page table entry} of every mapped page of a program."""
+    found, base = {}, constant("KERNEL_BASE")
     span = PAGE_SIZE // WORD << PAGE_SHIFT  # bytes that a page table maps
     directory = target.words(read(space.space_directory, PAGE_SIZE))
     for i, entry in enumerate(directory[:base // span]):
         if entry & 1:
-            tables += 1
             table = read((entry & ~PAGE_MASK) + base & WORD_MASK, PAGE_SIZE)
             found.update((i * span + j * PAGE_SIZE, page) for j, page in
                          enumerate(target.words(table)) if page)
-    return found, tables
+    return found
 
 
 def user_read(pages, address, size):

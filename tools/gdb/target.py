@@ -412,11 +412,10 @@ def up_to_break(items):
         pass
 
 
-def members(head, tag, link, offset=0):
-    """The structures on the list at `head`, linked by member `link` (`offset`
-    bytes into it); where one cannot be read or the list breaks, an exception
-    of UNREADABLE."""
-    at = layout(tag).offset(link) + offset
+def members(head, tag, link):
+    """The structures on the list at `head`, linked by member `link`; where one
+    cannot be read or the list breaks, an exception of UNREADABLE."""
+    at = layout(tag).offset(link)
     try:
         for address in walk_list(head):
             try:
