@@ -93,5 +93,6 @@ def test_the_order_is_measured(kernel):
     ("cache nothing partial=own", "cache: no cache is called 'nothing'"),
     ("defrag -l 5 -n 5 inode", "defrag: one of -s, -n and -l"),
 ])
-def test_bad_arguments(kernel, command, error):
-    assert error in run(kernel, command).text
+def test_bad_arguments(shell, command, error):
+    assert error in shell.command(command)
+    assert "every invariant holds" in shell.command("verify")
