@@ -1,9 +1,12 @@
 """Reads the Test Anything Protocol, also in the kernel's dialect."""
 
 import re
+import subprocess
 from dataclasses import dataclass, field
 
 import pytest
+
+from tools.run import watchdog
 
 RESULT = re.compile(r"(not )?ok \d+ - (\S+)(?: # SKIP (.+))?")
 
@@ -38,6 +41,23 @@ def parse(text, notes_first):
         elif line.startswith("#"):
             notes.append(line[1:].strip())
     return cases
+
+
+def program(path, notes_first=True, env=None):
+    """(parse() of what a program of this machine prints, the text)"""
+    assert path.exists(), f"{path} does not exist: make test-host"
+    done = watchdog.run([str(path)], encoding="utf-8", errors="replace",
+                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                        env=env)
+    return parse(done.stdout, notes_first), done.stdout
+
+
+def passed(name, results):
+    """The Case of that name of a program's results. Fails unless it passed."""
+    cases, text = results
+    if name not in cases or not cases[name].passed:
+        pytest.fail(text[-3000:], pytrace=False)
+    return cases[name]
 
 
 def expect_passed(name, run, verdicts, cases):

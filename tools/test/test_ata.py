@@ -2,17 +2,13 @@
 sanitizers, against a drive that is a program too: every cmocka case becomes a
 pytest case."""
 
-import subprocess
-
 import pytest
 
 from conftest import BUILD, ROOT
-from tools.run import watchdog
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
 
-ATATEST = BUILD / "host" / "atatest"
 SOURCES = ROOT / "drivers/servers/ata/tests"
 
 
@@ -28,16 +24,10 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def results():
-    assert ATATEST.exists(), f"{ATATEST} does not exist: make test-host"
-    done = watchdog.run(
-        [str(ATATEST)], cwd=ROOT, encoding="utf-8", errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={"ASAN_OPTIONS": "detect_leaks=0",
-             "CMOCKA_MESSAGE_OUTPUT": "TAP"})
-    return tap.parse(done.stdout, notes_first=False), done.stdout
+    return tap.program(BUILD / "host/atatest", notes_first=False,
+                       env={"ASAN_OPTIONS": "detect_leaks=0",
+                            "CMOCKA_MESSAGE_OUTPUT": "TAP"})
 
 
 def test_ata(ata_case, results):
-    cases, text = results
-    if ata_case not in cases or not cases[ata_case].passed:
-        pytest.fail(text[-3000:], pytrace=False)
+    tap.passed(ata_case, results)

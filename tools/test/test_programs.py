@@ -8,8 +8,9 @@ import tarfile
 
 import pytest
 
-from conftest import memory, tiers
+from conftest import BUILD, memory, tiers
 from heap import is_error
+from test_ext2_disk import archive
 from tools.test import fuzz
 from tools.run import qemu, watchdog
 
@@ -72,8 +73,8 @@ def test_a_program_prints_on_the_console(shell):
 
 def test_a_pipeline_of_three_programs(shell, kernel):
     """wc counts the files of the archive, which find lists."""
-    with tarfile.open(qemu.initrd_of(kernel)) as archive:
-        names = ["/" + m.name.strip("./") for m in archive.getmembers()]
+    with tarfile.open(qemu.initrd_of(kernel)) as there:
+        names = ["/" + m.name.strip("./") for m in there.getmembers()]
     lines = {name + "\n" for name in names if "bin" in name}
     text = shell.command('run sh -c "find / | grep bin | wc"')
     assert [int(n) for n in text.split()] == \
@@ -312,15 +313,8 @@ def test_completion_of_programs_and_pids(shell):
 def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     """TAB leaves out names that a shell would read otherwise; ps, programs that
     print names, and their messages show what does not print as '?'."""
-    archive = tmp_path / "initrd.tar"
-    with tarfile.open(qemu.initrd_of(kernel)) as old, \
-            tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT) as new:
-        for member in old:
-            new.addfile(member, old.extractfile(member))
-            if member.name == "bin/sleep":
-                member.name = f"tmp/{name}"
-                new.addfile(member, old.extractfile(member))
-    shell = boot(initrd=archive)
+    program = BUILD / "user/bin/sleep"
+    shell = boot(initrd=archive(kernel, tmp_path, {f"tmp/{name}": program}))
     shell.prompt()
     shell.send("run /tmp/x\t\r")
     said = shell.prompt()
