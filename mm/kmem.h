@@ -137,11 +137,10 @@ extern uint32_t kmem_ws_interval;
 enum kmem_reap_mode {
     KMEM_REAP_WS,  /* keep the working set */
     KMEM_REAP_ALL, /* every free slab */
-    KMEM_REAP_DRY, /* count what KMEM_REAP_WS would free; change nothing */
 };
 
 struct kmem_reap_result {
-    size_t reap_slabs; /* released (or reapable, if dry) */
+    size_t reap_slabs; /* released */
     size_t reap_pages;
     size_t reap_objects; /* destructors run, where there is one */
     size_t reap_kept;    /* free slabs that the working set kept */

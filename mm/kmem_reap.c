@@ -68,27 +68,20 @@ void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
     struct kmem_slab *sp;
 
     kmem_hold(cp);
-    if (mode != KMEM_REAP_DRY) {
-        kmem_transfer_begin();
-        if (MM_MAGAZINES)
-            kmem_mag_reap(cp, mode);
-        for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
-            kmem_slab_destroy(cp, sp);
-        if (r.reap_slabs != 0)
-            kmem_hash_rescale(cp);
-        kmem_transfer_end();
-    }
+    kmem_transfer_begin();
+    if (MM_MAGAZINES)
+        kmem_mag_reap(cp, mode);
+    for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
+        kmem_slab_destroy(cp, sp);
+    if (r.reap_slabs != 0)
+        kmem_hash_rescale(cp);
+    kmem_transfer_end();
     mm_lock(&cp->cache_lock);
-    if (mode == KMEM_REAP_DRY) {
-        r.reap_slabs = kmem_reapable(cp, mode);
-        r.reap_kept = cp->cache_free_slabs - r.reap_slabs;
-    } else {
-        cp->cache_reaps++;
-        cp->cache_reaped_slabs += r.reap_slabs;
-        cp->cache_last_reap_ms = mm_clock_ms();
-        cp->cache_last_reap_freed = (uint32_t)r.reap_slabs;
-        r.reap_kept = cp->cache_last_reap_kept = cp->cache_free_slabs;
-    }
+    cp->cache_reaps++;
+    cp->cache_reaped_slabs += r.reap_slabs;
+    cp->cache_last_reap_ms = mm_clock_ms();
+    cp->cache_last_reap_freed = (uint32_t)r.reap_slabs;
+    r.reap_kept = cp->cache_last_reap_kept = cp->cache_free_slabs;
     mm_unlock(&cp->cache_lock);
     r.reap_pages = r.reap_slabs * cp->cache_slab_pages;
     if (cp->cache_dtor != NULL)

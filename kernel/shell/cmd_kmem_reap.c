@@ -15,6 +15,7 @@
 /* The sum of all rows of `reap`. */
 struct reap_sum {
     struct table rs_table;
+    bool rs_dry; /* only says what a reap would take */
     struct kmem_reap_result rs_all;
     size_t rs_rows;
 };
@@ -79,7 +80,7 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
 {
     struct reap_row row = {.row_last = "never"};
     const struct kmem_cache_stat *st = &row.row_stat;
-    struct kmem_reap_result r;
+    struct kmem_reap_result r = {0};
 
     kmem_cache_stat(cp, &row.row_stat);
     if (st->stat_free_slabs == 0 && st->stat_trapped == 0 && !always)
@@ -87,8 +88,16 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
     if (st->stat_reaps != 0)
         row.row_last =
             heap_age(mm_clock_ms() - st->stat_last_reap_ms, row.row_age);
-    kmem_cache_reap(cp, mode, &r);
-    row.row_freed = mode == KMEM_REAP_DRY ? 0 : r.reap_slabs;
+    if (sum->rs_dry) {
+        r.reap_slabs = st->stat_reapable;
+        r.reap_pages = r.reap_slabs * st->stat_slab_pages;
+        r.reap_kept = st->stat_free_slabs - r.reap_slabs;
+        if (st->stat_flags & KMEM_STAT_DTOR)
+            r.reap_objects = r.reap_slabs * st->stat_slab_objects;
+    } else {
+        kmem_cache_reap(cp, mode, &r);
+        row.row_freed = r.reap_slabs;
+    }
     row.row_kept = r.reap_kept;
     table_row(&sum->rs_table, &row);
     sum->rs_rows++;
@@ -130,14 +139,12 @@ static void print_freed(const char *what, size_t n)
 
 static int cmd_reap(char **argv)
 {
-    enum kmem_reap_mode mode = shell_option('a')   ? KMEM_REAP_ALL
-                               : shell_option('n') ? KMEM_REAP_DRY
-                                                   : KMEM_REAP_WS;
+    enum kmem_reap_mode mode = shell_option('a') ? KMEM_REAP_ALL : KMEM_REAP_WS;
     size_t held = segkmem_pages(), free = buddy_free_pages();
-    struct reap_sum sum = {0};
+    struct reap_sum sum = {.rs_dry = shell_option('n')};
     struct kmem_cache *cp;
 
-    if (mode != KMEM_REAP_DRY && !shell_may_change())
+    if (!sum.rs_dry && !shell_may_change())
         return 1;
     if (shell_option('i'))
         return set_interval(shell_value('i'));
@@ -161,7 +168,7 @@ static int cmd_reap(char **argv)
             "objects: %zu destroyed\n",
             sum.rs_all.reap_slabs, sum.rs_all.reap_kept, sum.rs_all.reap_pages,
             sum.rs_all.reap_objects);
-    if (mode == KMEM_REAP_DRY) {
+    if (sum.rs_dry) {
         kprintf("(a reap would do this; nothing was changed)\n");
         print_interval();
     } else {

@@ -86,11 +86,11 @@ kmem_reclaim_t *kmem_set_reclaim(kmem_reclaim_t *fn)
     return __atomic_exchange_n(&reclaim, fn, __ATOMIC_ACQ_REL);
 }
 
-size_t kmem_reap(enum kmem_reap_mode mode)
+size_t kmem_reap(enum kmem_reap_mode mode UNUSED)
 {
     uint64_t before = pages.supply_returns;
 
-    if (other_served.op_pressure != NULL && mode != KMEM_REAP_DRY)
+    if (other_served.op_pressure != NULL)
         other_served.op_pressure();
     return (size_t)(pages.supply_returns - before);
 }

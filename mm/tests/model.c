@@ -210,7 +210,7 @@ void model_reaped(struct model *m, enum kmem_reap_mode mode)
 {
     size_t n = reapable(m, mode);
 
-    if (mode == KMEM_REAP_DRY || n == 0)
+    if (n == 0)
         return;
     m->model_slabs -= n;
     m->model_destroys += n;
