@@ -14,7 +14,8 @@
  *
  * They share the page supplier, the lock and the counts; Linux's also blocks of
  * whole pages (whole.h), and SLAB and SLUB how slabs come and go (slabs.h). How
- * an allocator finds a block is in its own file alone.
+ * an allocator finds a block is in its own file alone. What checks it is apart,
+ * as it is for Slate's own: mm/others/inspect/.
  */
 #pragma once
 
@@ -237,7 +238,8 @@ struct other_heap {
         size_t stat_metadata;
     } __attribute__((aligned(OTHER_LINE))) heap_cpu_stat[OTHER_CPUS];
 #endif
-    size_t heap_whole; /* blocks of other_whole_alloc */
+    struct other_run *heap_back; /* pages to return */
+    size_t heap_whole;           /* blocks of other_whole_alloc */
     const char *heap_name;
 };
 
@@ -352,6 +354,40 @@ static inline bool other_shares(const struct other_heap *h,
                                 const mm_lock_t *lock)
 {
     return mm_lock_held(MM_MAGAZINES ? lock : &h->heap_lock);
+}
+
+/*
+ * Pages for the heap, which counts them. The lock is held; it is released
+ * meanwhile, so that others may allocate and free. NULL: there are none.
+ */
+void *other_get_pages(struct other_heap *h, size_t pages, size_t align);
+
+/* Pages that the heap has no more. They go back when the operation ends, with
+ * other_end in the place of other_unlock. */
+void other_put_pages(struct other_heap *h, void *at, size_t pages);
+
+void other_return_pages(struct other_heap *h);
+static inline void other_end(struct other_heap *h)
+{
+    if (unlikely(h->heap_back != NULL))
+        other_return_pages(h);
+    else
+        other_unlock(h);
+}
+
+/* For allocators that do not know what a cache is: a new object, if there is
+ * one, becomes what the cache's client expects; and before it is freed. */
+static inline void *other_construct(const struct other_cache *c, void *obj)
+{
+    if (obj != NULL && c->other_ctor != NULL)
+        c->other_ctor(obj, c->other_size);
+    return obj;
+}
+
+static inline void other_destroy(const struct other_cache *c, void *obj)
+{
+    if (c->other_dtor != NULL)
+        c->other_dtor(obj, c->other_size);
 }
 
 /* Calls fn(cpu, arg) for each processor: on it, as an interrupt would, so that

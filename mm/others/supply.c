@@ -248,6 +248,48 @@ void other_resume(struct other_heap *h)
 #endif
 }
 
+/* ---- pages of a heap ---------------------------------------------------- */
+
+/* Pages on their way back begin with: */
+struct other_run {
+    struct other_run *run_next;
+    size_t run_pages;
+};
+
+void *other_get_pages(struct other_heap *h, size_t pages, size_t align)
+{
+    void *at;
+
+    other_unlock(h);
+    at = supply_alloc(h->heap_supply, pages, align);
+    other_lock(h);
+    if (at != NULL)
+        other_count_pages(h, (ptrdiff_t)pages);
+    return at;
+}
+
+void other_put_pages(struct other_heap *h, void *at, size_t pages)
+{
+    struct other_run *run = at;
+
+    other_count_pages(h, -(ptrdiff_t)pages);
+    run->run_next = h->heap_back;
+    run->run_pages = pages;
+    h->heap_back = run;
+}
+
+void other_return_pages(struct other_heap *h)
+{
+    struct other_run *run = h->heap_back, *next;
+
+    h->heap_back = NULL;
+    other_unlock(h);
+    for (; run != NULL; run = next) {
+        next = run->run_next;
+        supply_free(h->heap_supply, run, run->run_pages);
+    }
+}
+
 /* ---- counts ------------------------------------------------------------- */
 
 void other_init(struct other_heap *h, const char *name, struct supply *s)

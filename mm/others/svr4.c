@@ -56,24 +56,10 @@ bool svr4_eager;
 struct svr4_class svr4_class[SVR4_CLASSES];
 size_t svr4_pages[SVR4_OVERSIZED + 1];
 
-/* A free block begins with its links: the place of a block from the begin of
- * all pages, in units of 8 bytes, plus 1; 0: none. */
-struct link {
-    uint32_t link_next;
-    uint32_t link_prev;
-};
-
-/* At the begin of a small pool, in the place of two blocks: bitmaps with a bit
- * for each block of each size. */
-struct small_pool {
-    uint32_t small_bits[32];  /* globally free */
-    uint32_t small_found[32]; /* for check(): free */
-};
-
+/* In the place of the first two blocks of a small pool is its bitmap. */
 #define SMALL_FIRST ((size_t)2 << SVR4_SMALL_CLASS)
 
 static struct other_heap heap;
-static void *back; /* pools to return, each begins with the next */
 
 /* ---- pools and their bitmaps -------------------------------------------- */
 
@@ -109,75 +95,63 @@ static size_t pool_first(unsigned i)
 }
 
 /* The pool of a block of this class. */
-static char *pool_of(unsigned i, const void *b)
+char *svr4_pool(unsigned i, const void *b)
 {
     return (char *)((uintptr_t)b & ~(pool_size(i) - 1));
 }
 
-/* Which bit of the pool a block has: those of a class follow those of the class
- * above. */
-static size_t bit_of(unsigned i, const void *b)
+/* The word of the pool's bitmap, and the bit there, of a block: the bits of a
+ * class follow those of the class above. */
+static inline uint32_t *word_of(unsigned i, const void *b, uint32_t *bit)
 {
-    size_t offset = (size_t)((const char *)b - pool_of(i, b));
+    char *pool = svr4_pool(i, b);
+    struct svr4_page *page = supply_info(heap.heap_supply, pool);
+    uint32_t *bits = i <= SVR4_SMALL_CLASS ? (uint32_t *)pool : page->page_bits;
+    size_t n = (pool_size(i) + (size_t)((const char *)b - pool)) >> i;
 
-    return (pool_size(i) + offset) >> i;
+    *bit = (uint32_t)1 << n % 32;
+    return &bits[n / 32];
 }
 
-/* The word of a bitmap with this bit. */
-static uint32_t *word_of(unsigned i, const void *b, bool found)
+bool svr4_is_global(unsigned i, const void *b)
 {
-    char *at = pool_of(i, b);
-    struct svr4_page *page = supply_info(heap.heap_supply, at);
-    struct small_pool *pool = (struct small_pool *)at;
-    uint32_t *bits = found ? page->page_found : page->page_bits;
+    uint32_t bit, *word = word_of(i, b, &bit);
 
-    if (i <= SVR4_SMALL_CLASS)
-        bits = found ? pool->small_found : pool->small_bits;
-    return &bits[bit_of(i, b) / 32];
+    return *word & bit;
 }
 
-static uint32_t mask_of(unsigned i, const void *b)
-{
-    return (uint32_t)1 << bit_of(i, b) % 32;
-}
-
-static bool is_global(unsigned i, const void *b)
-{
-    return *word_of(i, b, false) & mask_of(i, b);
-}
-
-static char *svr4_buddy(unsigned i, const char *b)
+char *svr4_buddy(unsigned i, const char *b)
 {
     return (char *)((uintptr_t)b ^ bytes_of(i));
 }
 
 /* ---- the list of a class ------------------------------------------------ */
 
-static struct link *link_at(uint32_t n)
+struct svr4_link *svr4_link(uint32_t n)
 {
-    return (struct link *)heap.heap_supply->supply_base + (n - 1);
+    return (struct svr4_link *)heap.heap_supply->supply_base + (n - 1);
 }
 
 /* Where the number of the block after this one is, or before it. */
 static uint32_t *next_of(struct svr4_class *c, uint32_t n)
 {
-    return n == 0 ? &c->class_first : &link_at(n)->link_next;
+    return n == 0 ? &c->class_first : &svr4_link(n)->link_next;
 }
 
 static uint32_t *prev_of(struct svr4_class *c, uint32_t n)
 {
-    return n == 0 ? &c->class_last : &link_at(n)->link_prev;
+    return n == 0 ? &c->class_last : &svr4_link(n)->link_prev;
 }
 
 static void class_insert(struct svr4_class *c, void *b, uint32_t prev,
                          uint32_t next)
 {
-    struct link *l = b;
+    struct svr4_link *l = b;
 
     l->link_prev = prev;
     l->link_next = next;
     *next_of(c, prev) = *prev_of(c, next) =
-        (uint32_t)(l - (struct link *)heap.heap_supply->supply_base) + 1;
+        (uint32_t)(l - (struct svr4_link *)heap.heap_supply->supply_base) + 1;
 }
 
 static void put_local(unsigned i, void *b)
@@ -191,11 +165,12 @@ static void put_local(unsigned i, void *b)
 static void put_global(unsigned i, void *b)
 {
     struct svr4_class *c = &svr4_class[i];
+    uint32_t bit, *word = word_of(i, b, &bit);
 
-    if (is_global(i, b))
+    if (*word & bit)
         mm_panic("svr4: %p, %zu bytes: it is free already", b, bytes_of(i));
     class_insert(c, b, c->class_last, 0);
-    *word_of(i, b, false) |= mask_of(i, b);
+    *word |= bit;
     c->class_global++;
 }
 
@@ -203,12 +178,13 @@ static void put_global(unsigned i, void *b)
 static char *free_take(unsigned i, void *b)
 {
     struct svr4_class *c = &svr4_class[i];
-    const struct link *l = b;
+    const struct svr4_link *l = b;
+    uint32_t bit, *word = word_of(i, b, &bit);
 
     *next_of(c, l->link_prev) = l->link_next;
     *prev_of(c, l->link_next) = l->link_prev;
-    if (is_global(i, b)) {
-        *word_of(i, b, false) &= ~mask_of(i, b);
+    if (*word & bit) {
+        *word &= ~bit;
         c->class_global--;
     } else {
         c->class_local--;
@@ -218,14 +194,13 @@ static char *free_take(unsigned i, void *b)
 
 static char *class_take(unsigned i)
 {
-    return free_take(i, link_at(svr4_class[i].class_first));
+    return free_take(i, svr4_link(svr4_class[i].class_first));
 }
 
 /* ---- pages -------------------------------------------------------------- */
 
 static void pool_count(enum svr4_kind kind, ptrdiff_t pages)
 {
-    other_count_pages(&heap, pages);
     svr4_pages[kind] += (size_t)pages;
     if (kind == SVR4_SMALL)
         other_count_metadata(&heap, pages * (ptrdiff_t)SMALL_FIRST);
@@ -234,12 +209,9 @@ static void pool_count(enum svr4_kind kind, ptrdiff_t pages)
 /* The lock is released meanwhile. */
 static char *pool_pages(enum svr4_kind kind, size_t pages, size_t align)
 {
+    char *at = other_get_pages(&heap, pages, align);
     struct svr4_page *page;
-    char *at;
 
-    other_unlock(&heap);
-    at = supply_alloc(heap.heap_supply, pages, align);
-    other_lock(&heap);
     if (at == NULL)
         return NULL;
     page = supply_info(heap.heap_supply, at);
@@ -258,34 +230,19 @@ static void pool_get(unsigned top)
     if (at == NULL)
         return;
     if (top == SVR4_SMALL_CLASS)
-        memset(at, 0, sizeof(struct small_pool));
+        memset(at, 0, SVR4_SMALL_WORDS * sizeof(uint32_t));
     for (size_t i = pool_first(top); i < bytes; i += bytes_of(top))
         put_global(top, at + i);
 }
 
-/* Notes pages, none of whose blocks is on a list, to be returned at the end of
- * the operation. */
+/* None of the blocks is on a list. */
 static void pool_put(char *at)
 {
     struct svr4_page *page = supply_info(heap.heap_supply, at);
 
     pool_count(page->page_kind, -(ptrdiff_t)page->page_count);
     page->page_kind = SVR4_NONE;
-    *(void **)at = back;
-    back = at;
-}
-
-static void return_pages(void)
-{
-    while (back != NULL) {
-        char *at = back;
-        const struct svr4_page *page = supply_info(heap.heap_supply, at);
-
-        back = *(void **)at;
-        other_unlock(&heap);
-        supply_free(heap.heap_supply, at, page->page_count);
-        other_lock(&heap);
-    }
+    other_put_pages(&heap, at, page->page_count);
 }
 
 /* ---- blocks ------------------------------------------------------------- */
@@ -331,7 +288,7 @@ static void make_global(unsigned i, char *b)
 
     if (i == SVR4_LARGE_CLASS) {
         pool_put(b);
-    } else if (i != SVR4_SMALL_CLASS && is_global(i, buddy)) {
+    } else if (i != SVR4_SMALL_CLASS && svr4_is_global(i, buddy)) {
         svr4_class[i].class_joins++;
         free_take(i, buddy);
         class_put(i + 1, MIN(b, buddy));
@@ -370,7 +327,7 @@ static void check_block(const char *p, size_t size)
 {
     unsigned i = svr4_class_of(size);
     bool pages = size > SVR4_MAX_REQUEST;
-    const char *pool = pages ? p : pool_of(i, p);
+    const char *pool = pages ? p : svr4_pool(i, p);
     const struct svr4_page *page = supply_info(heap.heap_supply, pool);
 
     if (page == NULL)
@@ -414,8 +371,7 @@ static void svr4_put(void *p, size_t asked, size_t size, struct other_cache *c)
     else
         class_put(svr4_class_of(size), p);
     other_count_free(&heap, c, asked, svr4_bytes(size), 0);
-    return_pages();
-    other_unlock(&heap);
+    other_end(&heap);
 }
 
 /* ---- the operations ----------------------------------------------------- */
@@ -425,7 +381,6 @@ static void svr4_init(struct supply *s)
     other_init(&heap, "svr4", s);
     memset(svr4_class, 0, sizeof(svr4_class));
     memset(svr4_pages, 0, sizeof(svr4_pages));
-    back = NULL;
 }
 
 static void *svr4_alloc(size_t size)
@@ -447,17 +402,12 @@ static size_t svr4_size(const struct other_cache *c)
 
 static void *svr4_cache_alloc(struct other_cache *c)
 {
-    void *obj = svr4_get(c->other_size, svr4_size(c), c);
-
-    if (obj != NULL && c->other_ctor != NULL)
-        c->other_ctor(obj, c->other_size);
-    return obj;
+    return other_construct(c, svr4_get(c->other_size, svr4_size(c), c));
 }
 
 static void svr4_cache_free(struct other_cache *c, void *obj)
 {
-    if (c->other_dtor != NULL)
-        c->other_dtor(obj, c->other_size);
+    other_destroy(c, obj);
     svr4_put(obj, c->other_size, svr4_size(c), c);
 }
 
@@ -465,7 +415,7 @@ static void svr4_cache_free(struct other_cache *c, void *obj)
 static bool pool_idle(unsigned top, char *pool)
 {
     for (size_t i = pool_first(top); i < pool_size(top); i += bytes_of(top))
-        if (!is_global(top, pool + i))
+        if (!svr4_is_global(top, pool + i))
             return false;
     return true;
 }
@@ -489,11 +439,10 @@ static void svr4_pressure(void)
             free_take(top, pool + i);
         pool_put(pool);
     }
-    return_pages();
-    other_unlock(&heap);
+    other_end(&heap);
 }
 
-/* ---- looking ------------------------------------------------------------ */
+/* ---- counts ------------------------------------------------------------- */
 
 static size_t svr4_free_bytes(void)
 {
@@ -504,134 +453,9 @@ static size_t svr4_free_bytes(void)
     return bytes;
 }
 
-/* The words of a bitmap of a page that begins a pool. */
-static uint32_t *pool_bitmap(struct svr4_page *page, bool found, size_t *words)
-{
-    struct small_pool *pool = supply_page(heap.heap_supply, page);
-
-    *words = 2;
-    if (page->page_kind != SVR4_SMALL)
-        return found ? page->page_found : page->page_bits;
-    *words = ARRAY_SIZE(pool->small_bits);
-    return found ? pool->small_found : pool->small_bits;
-}
-
-/* All pages: they, and blocks in bitmaps, are as many as are counted. Forgets
- * which blocks were found. */
-static const char *check_svr4_pages(void)
-{
-    const struct supply *s = heap.heap_supply;
-    size_t pages[SVR4_OVERSIZED + 1] = {0}, global = 0, words;
-
-    for (size_t i = 0; i < s->supply_pages; i++) {
-        struct svr4_page *page = (struct svr4_page *)s->supply_info[i];
-        const uint32_t *bits = pool_bitmap(page, false, &words);
-
-        pages[page->page_kind] += page->page_count;
-        for (size_t w = 0; w < words; w++)
-            for (uint32_t rest = bits[w]; rest != 0; rest &= rest - 1)
-                global++;
-        memset(pool_bitmap(page, true, &words), 0, words * sizeof(*bits));
-    }
-    for (unsigned i = 0; i < SVR4_CLASSES; i++)
-        global -= svr4_class[i].class_global;
-    if (global != 0)
-        return "blocks in bitmaps are not as many as are globally free";
-    return memcmp(pages + 1, svr4_pages + 1, sizeof(pages) - sizeof(*pages)) ==
-                   0
-               ? NULL
-               : "pages are not as many as are counted";
-}
-
-static bool is_found(unsigned i, const void *b)
-{
-    return *word_of(i, b, true) & mask_of(i, b);
-}
-
-/* The list of a class: local blocks, then global ones. Notes each as found. */
-static const char *check_class(unsigned i)
-{
-    const struct svr4_class *c = &svr4_class[i];
-    size_t global = 0, local = 0;
-    uint32_t prev = 0;
-
-    for (uint32_t n = c->class_first; n != 0; n = link_at(n)->link_next) {
-        struct link *b = link_at(n);
-        const struct svr4_page *page =
-            supply_info(heap.heap_supply, pool_of(i, b));
-
-        if (page == NULL || page->page_kind != kind_of(i) ||
-            ((uintptr_t)b & (bytes_of(i) - 1)) != 0)
-            return "a list has a block of another class";
-        if (is_found(i, b) || b->link_prev != prev)
-            return "a list has a block twice, or one without a way back";
-        *word_of(i, b, true) |= mask_of(i, b);
-        if (!is_global(i, b) && global != 0)
-            return "a locally free block is after globally free ones";
-        *(is_global(i, b) ? &global : &local) += 1;
-        prev = n;
-    }
-    if (prev != c->class_last || global != c->class_global ||
-        local != c->class_local)
-        return "a list has not as many blocks as its class counts";
-    return NULL;
-}
-
-/* No block of a list is part of another; buddies are joined. */
-static const char *check_blocks(unsigned i)
-{
-    for (uint32_t n = svr4_class[i].class_first; n != 0;
-         n = link_at(n)->link_next) {
-        const char *b = (char *)link_at(n);
-
-        for (unsigned j = i + 1; j <= top_of(i); j++)
-            if (is_found(j, (char *)((uintptr_t)b & ~(bytes_of(j) - 1))))
-                return "a free block is part of another";
-        if (i != top_of(i) && is_global(i, b) && is_global(i, svr4_buddy(i, b)))
-            return "two buddies are globally free, but not joined";
-    }
-    return NULL;
-}
-
-/* Each block of a class is half of one of the class above, and all blocks of
- * clients and free ones are all of the pools. */
-static const char *check_classes(void)
-{
-    struct other_stat st = other_total(&heap);
-    size_t clients = svr4_pages[SVR4_OVERSIZED] << PAGE_SHIFT, split = 0;
-
-    for (unsigned i = SVR4_MIN_CLASS; i < SVR4_CLASSES; i++) {
-        const struct svr4_class *c = &svr4_class[i];
-        size_t all = c->class_used + c->class_local + c->class_global;
-
-        if (!svr4_eager && c->class_local > c->class_used)
-            return "a class has more locally free blocks than blocks in use";
-        if (c->class_used < split)
-            return "a class has more split blocks than blocks in use";
-        clients += (c->class_used - split) << i;
-        split = i == top_of(i) ? 0 : all / 2;
-    }
-    return clients == st.stat_requested + st.stat_internal
-               ? NULL
-               : "blocks in use are neither split nor allocated";
-}
-
 static const char *svr4_check(void)
 {
-    const char *wrong;
-
-    other_stop(&heap);
-    wrong = check_svr4_pages();
-    for (unsigned i = SVR4_MIN_CLASS; wrong == NULL && i < SVR4_CLASSES; i++)
-        wrong = check_class(i);
-    for (unsigned i = SVR4_MIN_CLASS; wrong == NULL && i < SVR4_CLASSES; i++)
-        wrong = check_blocks(i);
-    if (wrong == NULL)
-        wrong = check_classes();
-    if (wrong == NULL)
-        wrong = other_check(&heap, svr4_free_bytes());
-    other_resume(&heap);
-    return wrong;
+    return svr4_verify(&heap);
 }
 
 static void svr4_stat(struct other_stat *out)

@@ -1,6 +1,6 @@
 /*
  * The allocator of SVr4: its parameter, its counts, and its structures for
- * tests.
+ * tests and for what checks them.
  */
 #pragma once
 
@@ -45,7 +45,27 @@ extern size_t svr4_pages[SVR4_OVERSIZED + 1];
 /* The descriptor of such a page. */
 struct svr4_page {
     uint32_t page_kind;
-    uint32_t page_count;    /* pages, of a pool or of a request */
-    uint32_t page_bits[2];  /* a large pool: blocks that are globally free */
-    uint32_t page_found[2]; /* for check(): free blocks */
+    uint32_t page_count;   /* pages, of a pool or of a request */
+    uint32_t page_bits[2]; /* a large pool: blocks that are globally free */
 };
+
+/* A small pool begins with such bits, of its blocks of each size. */
+#define SVR4_SMALL_WORDS 32
+
+/* A free block begins with its links: the place of a block from the begin of
+ * all pages, in units of 8 bytes, plus 1; 0: none. */
+struct svr4_link {
+    uint32_t link_next;
+    uint32_t link_prev;
+};
+
+struct svr4_link *svr4_link(uint32_t n);
+
+/* Of a block of class i: its pool, the other half of the block that was split,
+ * and whether it is globally free. */
+char *svr4_pool(unsigned i, const void *b);
+char *svr4_buddy(unsigned i, const char *b);
+bool svr4_is_global(unsigned i, const void *b);
+
+/* NULL, or the first broken invariant (mm/others/inspect/svr4.c). */
+const char *svr4_verify(struct other_heap *h);

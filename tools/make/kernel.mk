@@ -38,9 +38,12 @@ $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 # The kernels of the other allocators (mm/others/serve.c): the objects are the
 # product's, but the linker takes an allocator of mm/others/ in the place of the
 # slab allocator, and of the shell's commands about it.
-OTHERS_SHARED := serve supply whole slabs
+OTHERS_SHARED := serve supply whole slabs inspect/verify
 OTHERS       := $(filter-out $(OTHERS_SHARED),$(patsubst mm/others/%.c,%,\
                   $(wildcard mm/others/*.c)))
+# $(call other_obj,DIR,ALLOCATOR): it, and what checks it.
+other_obj     = $(patsubst %.c,$(1)/%.o,mm/others/$(2).c \
+                  $(wildcard mm/others/inspect/$(2).c))
 # All but the skeleton of one's own (mm/others/yours.c).
 OTHERS_DONE  := $(filter-out yours,$(OTHERS))
 OTHERS_SHELL := kernel/shell/cmd_others.c
@@ -102,7 +105,8 @@ WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
 # Lab 10's tests compare the allocator of a student with others. In the tree it
 # is the lab's solution, where mm/others/yours.c is a skeleton.
 WORKSHOP_SRC += $(if $(wildcard $(OWN_LAB)/tests),$(addprefix mm/others/,\
-                  supply.c whole.c bsd.c slob.c sunos.c tests/r1.c) \
+                  supply.c whole.c bsd.c slob.c sunos.c inspect/verify.c \
+                  tests/r1.c) \
                   $(firstword \
                   $(wildcard $(OWN_LAB)/solution/mm/others/yours.c) \
                   mm/others/yours.c))
@@ -309,7 +313,7 @@ OTHERS_OBJ := $(filter-out $(OTHERS_OUT:%=$(BUILD)/%),$(OBJ)) \
                 $(addprefix $(BUILD)/,$(OTHERS_SHELL:.c=.o) \
                   $(OTHERS_SHARED:%=mm/others/%.o))
 $(foreach a,$(OTHERS),$(eval $(call kernel,slate-$(a),\
-    $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o,\
+    $$(OTHERS_OBJ) $(call other_obj,$(BUILD),$(a)),\
     -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
 $(eval $(call kernel,slate-workshop,$$(OBJ) $$(WORKSHOP_OBJ),$(WATCH_WRAP)))
 
@@ -325,9 +329,10 @@ DEFRAG_OBJ  := $(patsubst %.c,$(BUILD)/%.o,\
 $(eval $(call kernel,compare/slab,$$(OBJ) $$(COMPARE_OBJ) $$(DEFRAG_OBJ),\
     -Wl$(comma)--wrap=kmem_getpages))
 $(foreach a,$(OTHERS),$(eval $(call kernel,compare/$(a),\
-    $$(OTHERS_OBJ) $(BUILD)/mm/others/$(a).o $$(COMPARE_OBJ),\
+    $$(OTHERS_OBJ) $(call other_obj,$(BUILD),$(a)) $$(COMPARE_OBJ),\
     -Wl$(comma)--wrap=kmem_getpages \
     -Wl$$(comma)--defsym$$(comma)other_served=$(a)_allocator)))
 
 -include $(patsubst %.o,%.d,$(filter-out $(PREBUILT),$(OBJ) $(WORKSHOP_OBJ) \
-    $(OTHERS_OBJ) $(OTHERS:%=$(BUILD)/mm/others/%.o) $(COMPARE_OBJ)))
+    $(OTHERS_OBJ) $(foreach a,$(OTHERS),$(call other_obj,$(BUILD),$(a))) \
+    $(COMPARE_OBJ)))

@@ -4,7 +4,8 @@
 # mm/ and its tests as a program of this machine, under the sanitizers.
 MM_SRC      := $(wildcard mm/*.c mm/inspect/*.c mm/debug/*.c)
 OTHERS_SRC  := $(filter-out %/serve.c %/test_serve.c,\
-                 $(wildcard mm/others/*.c mm/others/tests/*.c))
+                 $(wildcard mm/others/*.c mm/others/inspect/*.c \
+                   mm/others/tests/*.c))
 HOST_SRC    := $(MM_SRC) $(wildcard mm/tests/*.c mm/debug/tests/*.c \
                  mm/tests/host/*.c mm/tests/trace/*.c mm/tests/explore/*.c) \
                  $(OTHERS_SRC) \
@@ -50,9 +51,9 @@ $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/kmem.h on another allocator.
 SERVE_SRC := $(addprefix mm/others/,serve.c supply.c whole.c slob.c sunos.c \
-               tests/test_serve.c) mm/page.c mm/buddy.c mm/segkmem.c \
-               mm/inspect/buddy_verify.c mm/tests/host/platform.c \
-               tools/test/budget.c
+               inspect/verify.c tests/test_serve.c) mm/page.c mm/buddy.c \
+               mm/segkmem.c mm/inspect/buddy_verify.c \
+               mm/tests/host/platform.c tools/test/budget.c
 
 # $(call serve,DIR,FLAGS): DIR/servetest.
 define serve
@@ -93,7 +94,8 @@ MMTHREADS     := $(BUILD)/threads/mmthreads
 MMTHREADS_MAG := $(BUILD)/threads-mag/mmthreads
 
 # The other allocators likewise. (A processor may wait in mm/others/.)
-OTHERTHREADS_SRC := $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
+OTHERTHREADS_SRC := $(filter-out %/serve.c,$(wildcard mm/others/*.c \
+                      mm/others/inspect/*.c)) \
                       mm/others/tests/threads/main.c \
                       mm/page.c mm/buddy.c mm/tests/threads/platform.c
 OTHERTHREADS     := $(BUILD)/threads-mag/otherthreads
@@ -161,26 +163,30 @@ MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
                   $(OTHERS_SHARED:%=mm/others/%.c)
 SCALE_DIR    := $(BUILD)/scale/others
+SCALE_EACH   := $(foreach a,$(OTHERS),$(call other_obj,$(SCALE_DIR),$(a)))
 $(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
     $$(MAGAZINES)))
 $(filter-out %/main.o,$(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)) \
-    $(OTHERS:%=$(SCALE_DIR)/mm/others/%.o): private SCALE_FLAGS += \
-    -fsanitize=thread
+    $(SCALE_EACH): private SCALE_FLAGS += -fsanitize=thread
 $(SCALE_DIR)/%.o: %.c $(SCALE_DIR)/flags
 	$(call say,HOSTCC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(HOSTCC) $(SCALE_FLAGS) $(MAGAZINES) -DSCALE_OTHERS \
 	    -DOTHER_COUNTED=0 -MMD -MP -c $< -o $@
-$(BUILD)/scale/%/mmscale: $(SCALE_DIR)/mm/others/%.o \
+define scale_other
+$(BUILD)/scale/$(1)/mmscale: $(call other_obj,$(SCALE_DIR),$(1)) \
     $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)
-	$(call say,HOSTLD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) -no-pie -Wl,--defsym=other_served=$*_allocator $^ -o $@
--include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) \
-    $(OTHERS:%=$(SCALE_DIR)/mm/others/%.d)
+	$$(call say,HOSTLD,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)$$(HOSTCC) -no-pie -Wl,--defsym=other_served=$(1)_allocator $$^ \
+	    -o $$@
+endef
+$(foreach a,$(OTHERS),$(eval $(call scale_other,$(a))))
+-include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) $(SCALE_EACH:.o=.d)
 
 # Traces on each allocator, without sanitizers.
-REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c)) \
+REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c \
+                  mm/others/inspect/*.c)) \
                   $(addprefix mm/others/tests/,r1.c r1_write.c replay.c \
                     trace.c) \
                   $(wildcard mm/others/tests/replay/*.c) \

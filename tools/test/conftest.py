@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
 # Files of mm/others/: what allocators share, and the allocators, without the
 # skeleton of one's own.
-OTHERS_SHARED = {"serve", "supply", "whole", "slabs"}
+OTHERS_SHARED = {"serve", "supply", "whole", "slabs", "inspect/verify"}
 OTHERS = sorted({p.stem for p in (ROOT / "mm/others").glob("*.c")}
                 - OTHERS_SHARED - {"yours"})
 

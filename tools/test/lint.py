@@ -58,14 +58,15 @@ PRODUCT = ("boot", "kernel", "mm", "drivers")
 # own files and those of the floors below it, written here above it. Below LESS
 # are floors that may include less than that.
 FLOORS = ("kernel/lib", "kernel/abi", "kernel/x86", "mm", "mm/inspect",
-          "mm/debug", "mm/others", "drivers", "kernel/task", "kernel/object",
-          "kernel/vm", "kernel/ipc", "kernel/fs", "kernel/syscall",
-          "kernel/shell", "kernel", "boot")
+          "mm/debug", "mm/others", "mm/others/inspect", "drivers",
+          "kernel/task", "kernel/object", "kernel/vm", "kernel/ipc",
+          "kernel/fs", "kernel/syscall", "kernel/shell", "kernel", "boot")
 LESS = {
     "mm": ("kernel/lib",),
     "mm/inspect": ("kernel/lib", "mm"),
     "mm/debug": ("kernel/lib", "mm", "mm/inspect"),
     "mm/others": ("kernel/lib", "mm", "mm/inspect", "mm/debug"),
+    "mm/others/inspect": ("kernel/lib", "mm", "mm/others"),
 }
 # Programs: what the folders of a kind may include besides their own.
 PROGRAMS = {

@@ -187,7 +187,9 @@ def test_a_kernel_has_one_allocator():
     for name in ALLOCATORS:
         other = linked(f"slate-{name}")
         assert {o for o in other if o.startswith("mm/others/")} == {
-            f"mm/others/{o}" for o in (*OTHERS_SHARED, name)}
+            f"mm/others/{o}" for o in (*OTHERS_SHARED, name)} | {
+            f"mm/others/inspect/{p.stem}"
+            for p in (ROOT / "mm/others/inspect").glob(f"{name}.c")}
         assert not [o for o in other if o.startswith(("mm/kmem_", "mm/debug/",
                                                       "mm/inspect/kmem_"))]
         assert {o for o in other - own if not o.startswith("symbols/")} <= {
@@ -313,16 +315,25 @@ MISTAKES = [
      "        svr4_class[j].class_used--;\n"
      "        svr4_class[j--].class_splits++;", "svr4.E1_a_block_is_split"),
     ("buddies are not joined", "svr4",
-     "i != SVR4_SMALL_CLASS && is_global(i, buddy)", "false",
+     "i != SVR4_SMALL_CLASS && svr4_is_global(i, buddy)", "false",
      "svr4.E4_a_large_pool"),
     ("a large pool stays", "svr4",
      "    if (i == SVR4_LARGE_CLASS) {\n        pool_put(b);",
      "    if (i == SVR4_LARGE_CLASS) {\n        put_global(i, b);",
      "svr4.E4_a_large_pool"),
     ("a small pool with a local block is returned", "svr4",
-     "        if (!is_global(top, pool + i))\n            return false;",
-     "        if (i == pool_first(top) && !is_global(top, pool + i))\n"
+     "        if (!svr4_is_global(top, pool + i))\n            return false;",
+     "        if (i == pool_first(top) && !svr4_is_global(top, pool + i))\n"
      "            return false;", "svr4.pressure_returns_idle_pools"),
+    ("pages are never returned", "supply",
+     "    h->heap_back = run;", "", "svr4.large_requests_return_their_pages"),
+    ("a free block may be part of another", "inspect/verify",
+     "            return false;", "            continue;",
+     "svr4.check_finds_blocks_that_overlap"),
+    ("the first part of memory is all that is checked", "inspect/verify",
+     "if (bit / 32 >= ARRAY_SIZE(v->verify_found))",
+     "if (bit / 32 >= ARRAY_SIZE(v->verify_found) || v->verify_first != 0)",
+     "svr4.check_finds_blocks_that_overlap"),
     ("the header does not count for a list", "slmb",
      "class = slmb_class_of(bytes);", "class = slmb_class_of(size);",
      "slmb.E1_lists_by_size"),

@@ -2,6 +2,8 @@
  * The allocator of SVr4: each case is an expectation of its description (E1,
  * E2 …), whose figures follow from the rules; then random operations, and
  * mistakes.
+ *
+ * Tests: mm/others/inspect/svr4.c, mm/others/inspect/verify.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"
@@ -425,8 +427,14 @@ KTEST(svr4, check_finds_damage_in_bitmaps)
     bits[0] |= 1u << 18; /* a block of 256 bytes that is split */
     expect_wrong("blocks in bitmaps");
     damaged();
+    bits[0] &= ~(1u << 19); /* the first on the list */
+    expect_wrong("not as many blocks as its class");
+    damaged();
     bits[0] &= ~(1u << 19);
-    expect_wrong("blocks in bitmaps");
+    c[8].class_global--;
+    c[8].class_local++;
+    c[8].class_used++;
+    expect_wrong("neither split nor allocated");
     damaged();
     bits[0] &= ~(1u << 20); /* the second on the list */
     c[8].class_global--;
@@ -438,11 +446,28 @@ KTEST(svr4, check_finds_damage_in_bitmaps)
     c[6].class_local -= 2;
     c[6].class_global += 2;
     expect_wrong("two buddies are globally free");
-    take_four();
+}
+
+/* A block on its list, though it is split, and parts of it are free. */
+static void free_twice(void)
+{
+    for (int i = 0; i < 4; i++)
+        taken[i] = get(64);
     put(taken[1], 64);
     put(taken[3], 64);
-    c[7].class_first = c[7].class_last = 0x200 / 8 + 1; /* it is split */
-    c[7].class_local++;
+    other_test_check();
+    svr4_class[7].class_first = svr4_class[7].class_last =
+        (uint32_t)(test_offset(taken[0]) / 8) + 1;
+    svr4_class[7].class_local++;
     memset(taken[0], 0, 8);
     expect_wrong("part of another");
+}
+
+KTEST(svr4, check_finds_blocks_that_overlap)
+{
+    other_test_start(&svr4_allocator);
+    free_twice();
+    other_test_start(&svr4_allocator); /* far from the first page */
+    get(1000 * PAGE_SIZE);
+    free_twice();
 }
