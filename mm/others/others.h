@@ -72,6 +72,18 @@ static inline void *supply_info(const struct supply *s, const void *addr)
 /* And the page that has this descriptor. */
 void *supply_page(const struct supply *s, const void *info);
 
+/* Links of free blocks, in 4 bytes: how many 8 bytes a block is from the begin
+ * of all pages, plus 1; 0: there is none. */
+static inline uint32_t supply_number(const struct supply *s, const void *block)
+{
+    return (uint32_t)(((uintptr_t)block - (uintptr_t)s->supply_base) / 8) + 1;
+}
+
+static inline void *supply_block(const struct supply *s, uint32_t number)
+{
+    return s->supply_base + (size_t)8 * (number - 1);
+}
+
 /*
  * A record of an allocator for each of its caches, zeroed; NULL: there is no
  * memory. Records are descriptors of fixed size, so that they do not count as

@@ -54,19 +54,13 @@ enum sunos_return sunos_return = SUNOS_AT_ONCE;
 bool sunos_inline;
 struct sunos_node *sunos_root;
 
-/* A free block that waits, noted in its first bytes: in units of 8, so that
- * the smallest block has room for it. */
-struct later {
-    uint32_t later_next; /* from the begin of all pages, plus 1; 0: none */
-    uint32_t later_size;
-};
+uint32_t sunos_laters;
+size_t sunos_free_bytes;
+struct sunos_stat sunos_stat;
 
 static struct other_heap heap;
-static struct sunos_stat stat;
 static struct sunos_node *spare; /* nodes without a block, by node_left */
 static size_t spares;
-static uint32_t laters;   /* the first block that waits */
-static size_t free_bytes; /* in the tree, and of blocks that wait */
 
 /* Blocks are multiples of this. */
 static size_t grain(void)
@@ -82,11 +76,8 @@ static bool node_reserve(size_t nodes)
 {
     MM_ASSERT(mm_lock_held(&heap.heap_lock));
     while (!sunos_inline && spares < nodes) {
-        struct sunos_node *page;
+        struct sunos_node *page = other_get_pages(&heap, 1, PAGE_SIZE);
 
-        other_unlock(&heap);
-        page = supply_alloc(heap.heap_supply, 1, PAGE_SIZE);
-        other_lock(&heap);
         if (page == NULL)
             return false;
         for (size_t i = PAGE_SIZE / sizeof(*page); i-- > 0;) {
@@ -94,8 +85,7 @@ static bool node_reserve(size_t nodes)
             spare = &page[i];
         }
         spares += PAGE_SIZE / sizeof(*page);
-        stat.stat_node_pages++;
-        other_count_pages(&heap, 1);
+        sunos_stat.stat_node_pages++;
         other_count_metadata(&heap, PAGE_SIZE);
     }
     return true;
@@ -112,13 +102,13 @@ static struct sunos_node *node_get(uintptr_t addr, size_t size)
     }
     n->node_addr = addr;
     n->node_size = size;
-    stat.stat_nodes++;
+    sunos_stat.stat_nodes++;
     return n;
 }
 
 static void node_put(struct sunos_node *n)
 {
-    stat.stat_nodes--;
+    sunos_stat.stat_nodes--;
     if (sunos_inline)
         return;
     n->node_left = spare;
@@ -169,7 +159,7 @@ static void tree_demote(struct sunos_node **link)
     struct sunos_node *left = n->node_left, *right = n->node_right;
 
     while (MAX(weight(left), weight(right)) > n->node_size) {
-        stat.stat_relinks++;
+        sunos_stat.stat_relinks++;
         if (weight(left) >= weight(right)) {
             *link = left;
             link = &left->node_right;
@@ -206,7 +196,7 @@ static struct sunos_node **tree_fit(size_t size)
         struct sunos_node **right = &(*link)->node_right;
         bool fits = weight(*right) >= size && sunos_policy == SUNOS_BETTER;
 
-        stat.stat_visits++;
+        sunos_stat.stat_visits++;
         if (weight(*left) >= size && (!fits || weight(*left) <= weight(*right)))
             link = left;
         else if (fits)
@@ -218,12 +208,6 @@ static struct sunos_node **tree_fit(size_t size)
 
 /* ---- blocks ------------------------------------------------------------- */
 
-static _Noreturn void panic_free(uintptr_t addr, size_t size)
-{
-    mm_panic("sunos: 0x%lx, %zu bytes: part of it is free already",
-             (unsigned long)addr, size);
-}
-
 /* Takes the free neighbours of a block out of the tree, and joins them: one
  * descent finds both. */
 static void coalesce(uintptr_t *addr, size_t *size)
@@ -232,19 +216,20 @@ static void coalesce(uintptr_t *addr, size_t *size)
     struct sunos_node *n;
 
     while ((n = *link) != NULL) {
-        stat.stat_visits++;
+        sunos_stat.stat_visits++;
         if (*addr + *size == n->node_addr) {
             *size += n->node_size;
             tree_delete(link);
-            stat.stat_coalesced_right++;
+            sunos_stat.stat_coalesced_right++;
         } else if (n->node_addr + n->node_size == *addr) {
             *addr = n->node_addr;
             *size += n->node_size;
             tree_delete(link);
-            stat.stat_coalesced_left++;
+            sunos_stat.stat_coalesced_left++;
         } else if (*addr < n->node_addr + n->node_size &&
                    n->node_addr < *addr + *size) {
-            panic_free(*addr, *size);
+            mm_panic("sunos: 0x%lx, %zu bytes: part of it is free already",
+                     (unsigned long)*addr, *size);
         } else {
             link = *addr < n->node_addr ? &n->node_left : &n->node_right;
         }
@@ -257,15 +242,9 @@ static void insert_free(uintptr_t addr, uintptr_t end)
         tree_insert(node_get(addr, end - addr));
 }
 
-/* Whole pages on their way back to the supplier. */
-struct run {
-    char *run_at;
-    size_t run_pages;
-};
-
-/* Puts a block into the tree. What whole pages it then is part of are cut out
- * into *back, unless that is NULL. Takes two spare nodes. */
-static void give(uintptr_t addr, size_t size, struct run *back)
+/* Puts a block into the tree. If `cut`, the whole pages that it then is part of
+ * go back instead. Takes two spare nodes. */
+static void give(uintptr_t addr, size_t size, bool cut)
 {
     uintptr_t first, end;
 
@@ -273,45 +252,34 @@ static void give(uintptr_t addr, size_t size, struct run *back)
     coalesce(&addr, &size);
     first = ROUND_UP(addr, (uintptr_t)PAGE_SIZE);
     end = (addr + size) & ~(uintptr_t)PAGE_MASK;
-    if (back == NULL || first >= end) {
+    if (!cut || first >= end) {
         insert_free(addr, addr + size);
         return;
     }
     insert_free(addr, first);
     insert_free(end, addr + size);
-    back->run_at = (char *)first;
-    back->run_pages = (end - first) >> PAGE_SHIFT;
-    free_bytes -= end - first;
-    other_count_pages(&heap, -(ptrdiff_t)back->run_pages);
+    sunos_free_bytes -= end - first;
+    other_put_pages(&heap, (void *)first, (end - first) >> PAGE_SHIFT);
 }
 
-static void run_return(const struct run *back)
+static void note_later(void *p, size_t size)
 {
-    if (back->run_pages != 0)
-        supply_free(heap.heap_supply, back->run_at, back->run_pages);
-}
+    struct sunos_later *l = p;
 
-static void note_later(uintptr_t addr, size_t size)
-{
-    struct later *l = (struct later *)addr;
-
-    l->later_next = laters;
+    l->later_next = sunos_laters;
     l->later_size = (uint32_t)(size / 8);
-    laters =
-        (uint32_t)((addr - (uintptr_t)heap.heap_supply->supply_base) / 8) + 1;
+    sunos_laters = supply_number(heap.heap_supply, p);
 }
 
 /* The blocks that wait go into the tree, as long as there are nodes. Their
  * pages return with a later free. */
 static void give_laters(void)
 {
-    while (laters != 0 && node_reserve(1)) {
-        uintptr_t addr =
-            (uintptr_t)heap.heap_supply->supply_base + (laters - 1) * 8u;
-        const struct later *l = (const struct later *)addr;
+    while (sunos_laters != 0 && node_reserve(1)) {
+        struct sunos_later *l = supply_block(heap.heap_supply, sunos_laters);
 
-        laters = l->later_next;
-        give(addr, l->later_size * (size_t)8, NULL);
+        sunos_laters = l->later_next;
+        give((uintptr_t)l, l->later_size * (size_t)8, false);
     }
 }
 
@@ -320,22 +288,16 @@ static void give_laters(void)
 static bool grow(size_t size)
 {
     size_t pages = PAGES_FOR(size);
-    char *addr;
+    char *addr = other_get_pages(&heap, pages, PAGE_SIZE);
 
-    other_unlock(&heap);
-    addr = supply_alloc(heap.heap_supply, pages, PAGE_SIZE);
-    other_lock(&heap);
     if (addr == NULL)
         return false;
     if (!node_reserve(1)) {
-        other_unlock(&heap);
-        supply_free(heap.heap_supply, addr, pages);
-        other_lock(&heap);
+        other_put_pages(&heap, addr, pages);
         return false;
     }
-    free_bytes += pages << PAGE_SHIFT;
-    other_count_pages(&heap, (ptrdiff_t)pages);
-    give((uintptr_t)addr, pages << PAGE_SHIFT, NULL);
+    sunos_free_bytes += pages << PAGE_SHIFT;
+    give((uintptr_t)addr, pages << PAGE_SHIFT, false);
     return true;
 }
 
@@ -365,9 +327,9 @@ static uintptr_t take_low(size_t size)
         *link = (struct sunos_node *)n->node_addr;
         **link = *n;
     }
-    stat.stat_exact_fits += n->node_size == 0;
+    sunos_stat.stat_exact_fits += n->node_size == 0;
     tree_demote(link);
-    free_bytes -= size;
+    sunos_free_bytes -= size;
     return addr;
 }
 
@@ -379,11 +341,11 @@ static uintptr_t take_aligned(size_t size, size_t align)
     uintptr_t addr = take_low(more);
     uintptr_t start = ROUND_UP(addr, (uintptr_t)align);
 
-    free_bytes += more - size;
+    sunos_free_bytes += more - size;
     if (start != addr)
-        give(addr, start - addr, NULL);
+        give(addr, start - addr, false);
     if (start + size != addr + more)
-        give(start + size, addr + more - start - size, NULL);
+        give(start + size, addr + more - start - size, false);
     return start;
 }
 
@@ -401,7 +363,7 @@ static void *block_get(size_t asked, size_t align, struct other_cache *c)
         other_count_alloc(&heap, c, asked, size, 0);
     else
         other_count_fail(&heap, c);
-    other_unlock(&heap);
+    other_end(&heap);
     return p;
 }
 
@@ -409,18 +371,16 @@ static void *block_get(size_t asked, size_t align, struct other_cache *c)
 static void block_put(void *p, size_t asked, struct other_cache *c, bool now)
 {
     size_t size = ROUND_UP(asked, grain());
-    struct run back = {0};
 
     other_lock(&heap);
     now = now && node_reserve(2);
     other_count_free(&heap, c, asked, size, 0);
-    free_bytes += size;
+    sunos_free_bytes += size;
     if (now)
-        give((uintptr_t)p, size, sunos_return == SUNOS_AT_ONCE ? &back : NULL);
+        give((uintptr_t)p, size, sunos_return == SUNOS_AT_ONCE);
     else
-        note_later((uintptr_t)p, size);
-    other_unlock(&heap);
-    run_return(&back);
+        note_later(p, size);
+    other_end(&heap);
 }
 
 /* ---- the operations ----------------------------------------------------- */
@@ -428,10 +388,10 @@ static void block_put(void *p, size_t asked, struct other_cache *c, bool now)
 static void sunos_init(struct supply *s)
 {
     other_init(&heap, "sunos", s);
-    stat = (struct sunos_stat){0};
+    sunos_stat = (struct sunos_stat){0};
     sunos_root = spare = NULL;
-    spares = free_bytes = 0;
-    laters = 0;
+    spares = sunos_free_bytes = 0;
+    sunos_laters = 0;
 }
 
 static void *sunos_alloc(size_t size)
@@ -452,39 +412,31 @@ void sunos_free_later(void *p, size_t size)
 
 static void *sunos_cache_alloc(struct other_cache *c)
 {
-    void *obj = block_get(c->other_size, c->other_align, c);
-
-    if (obj != NULL && c->other_ctor != NULL)
-        c->other_ctor(obj, c->other_size);
-    return obj;
+    return other_construct(c, block_get(c->other_size, c->other_align, c));
 }
 
 static void sunos_cache_free(struct other_cache *c, void *obj)
 {
-    if (c->other_dtor != NULL)
-        c->other_dtor(obj, c->other_size);
+    other_destroy(c, obj);
     block_put(obj, c->other_size, c, true);
 }
 
 /* ---- looking ------------------------------------------------------------ */
 
-/* The link to the first node at or above an address; NULL: there is none, or
- * the tree is damaged. Under the lock. */
-static struct sunos_node **tree_next(uintptr_t addr, size_t *depth)
+struct sunos_node **sunos_next(uintptr_t addr)
 {
     struct sunos_node **link = &sunos_root, **found = NULL;
     size_t steps = 0;
 
-    while (*link != NULL && steps++ <= stat.stat_nodes) {
+    while (*link != NULL && steps++ <= sunos_stat.stat_nodes) {
         if ((*link)->node_addr < addr) {
             link = &(*link)->node_right;
         } else {
             found = link;
-            *depth = steps;
             link = &(*link)->node_left;
         }
     }
-    return steps > stat.stat_nodes ? NULL : found;
+    return steps > sunos_stat.stat_nodes ? NULL : found;
 }
 
 /* For SUNOS_PRESSURE: returns the whole pages of all free blocks. */
@@ -492,104 +444,28 @@ static void sunos_pressure(void)
 {
     struct sunos_node **link;
     uintptr_t addr = 0;
-    size_t depth;
 
     other_lock(&heap);
-    while (node_reserve(1) && (link = tree_next(addr, &depth)) != NULL) {
+    while (node_reserve(1) && (link = sunos_next(addr)) != NULL) {
         size_t size = (*link)->node_size;
-        struct run back = {0};
 
         addr = (*link)->node_addr;
         tree_delete(link);
-        give(addr, size, &back);
+        give(addr, size, true);
         addr += size;
-        other_unlock(&heap);
-        run_return(&back);
-        other_lock(&heap);
     }
-    other_unlock(&heap);
-}
-
-static const char *check_node(const struct sunos_node *n, uintptr_t before)
-{
-    if (n->node_size == 0 || n->node_size % grain() != 0)
-        return "a free block has a size that no block has";
-    if (MAX(weight(n->node_left), weight(n->node_right)) > n->node_size)
-        return "a node is larger than its parent";
-    if (n->node_addr <= before)
-        return "free blocks overlap, or neighbours are not joined";
-    return NULL;
-}
-
-/* All nodes by address: each is where a search finds it, so that the tree is
- * ordered by address. With different sizes there is one such tree. */
-static const char *check_tree(size_t *bytes)
-{
-    struct sunos_node **link;
-    uintptr_t end = 0;
-    size_t nodes = 0, depth;
-    const char *wrong = NULL;
-
-    while (wrong == NULL && (link = tree_next(end, &depth)) != NULL) {
-        wrong = check_node(*link, end);
-        end = (*link)->node_addr + (*link)->node_size;
-        *bytes += (*link)->node_size;
-        nodes++;
-    }
-    if (wrong == NULL && nodes != stat.stat_nodes)
-        wrong = "a search does not find every node of the tree";
-    return wrong;
-}
-
-static size_t later_bytes(void)
-{
-    const char *base = heap.heap_supply->supply_base;
-    size_t bytes = 0;
-
-    for (uint32_t i = laters; i != 0;) {
-        const struct later *l = (const struct later *)(base + (i - 1) * 8ul);
-
-        bytes += l->later_size * (size_t)8;
-        i = l->later_next;
-    }
-    return bytes;
+    other_end(&heap);
 }
 
 static const char *sunos_check(void)
 {
-    const char *wrong;
-    size_t bytes = 0;
-
-    other_stop(&heap);
-    wrong = check_tree(&bytes);
-    if (wrong == NULL && bytes + later_bytes() != free_bytes)
-        wrong = "free bytes are not as many as are counted";
-    if (wrong == NULL)
-        wrong = other_check(&heap, free_bytes);
-    other_resume(&heap);
-    return wrong;
+    return sunos_verify(&heap);
 }
 
 static void sunos_other_stat(struct other_stat *out)
 {
     other_lock(&heap);
-    other_stat(&heap, free_bytes, out);
-    other_unlock(&heap);
-}
-
-void sunos_stat(struct sunos_stat *out)
-{
-    struct sunos_node **link;
-    uintptr_t at = 0;
-    size_t depth = 0;
-
-    other_lock(&heap);
-    *out = stat;
-    out->stat_largest = weight(sunos_root);
-    while ((link = tree_next(at, &depth)) != NULL) {
-        at = (*link)->node_addr + 1;
-        out->stat_depth = MAX(out->stat_depth, depth);
-    }
+    other_stat(&heap, sunos_free_bytes, out);
     other_unlock(&heap);
 }
 

@@ -1,6 +1,6 @@
 /*
  * The allocator of SunOS 4.1.3: its parameters, its own counts, and its
- * structures for tests.
+ * structures for tests and for what checks them.
  */
 #pragma once
 
@@ -39,7 +39,26 @@ struct sunos_node {
 
 extern struct sunos_node *sunos_root;
 
-struct sunos_stat {
+/* A free block that waits until the next allocation puts it into the tree is
+ * noted in its first bytes, so that the smallest has room for it. */
+struct sunos_later {
+    uint32_t later_next; /* supply_number */
+    uint32_t later_size; /* in units of 8 bytes */
+};
+
+extern uint32_t sunos_laters; /* the first */
+
+/* Bytes in the tree, and of blocks that wait. */
+extern size_t sunos_free_bytes;
+
+/* The link to the first node at or above an address. NULL: there is none, or
+ * the tree is damaged. Under the lock. */
+struct sunos_node **sunos_next(uintptr_t addr);
+
+/* NULL, or the first broken invariant (mm/others/inspect/sunos.c). */
+const char *sunos_verify(struct other_heap *h);
+
+extern struct sunos_stat {
     uint64_t stat_visits;  /* nodes looked at, to find a block or neighbours */
     uint64_t stat_relinks; /* nodes hung elsewhere when others left */
     uint64_t stat_coalesced_left;
@@ -47,12 +66,10 @@ struct sunos_stat {
     uint64_t stat_exact_fits;
     size_t stat_nodes; /* in the tree */
     size_t stat_node_pages;
-    size_t stat_depth; /* of the tree now, as are the next */
-    size_t stat_largest;
-};
+} sunos_stat;
 
-void sunos_stat(struct sunos_stat *out);
+/* Of the tree, which does not change meanwhile. */
+size_t sunos_depth(void);
 
-/* Frees at interrupt level: only notes the block, which the next allocation
- * puts into the tree. */
+/* Frees at interrupt level: the block waits. */
 void sunos_free_later(void *p, size_t size);

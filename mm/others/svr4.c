@@ -127,20 +127,20 @@ char *svr4_buddy(unsigned i, const char *b)
 
 /* ---- the list of a class ------------------------------------------------ */
 
-struct svr4_link *svr4_link(uint32_t n)
+static struct svr4_link *link_at(uint32_t n)
 {
-    return (struct svr4_link *)heap.heap_supply->supply_base + (n - 1);
+    return supply_block(heap.heap_supply, n);
 }
 
 /* Where the number of the block after this one is, or before it. */
 static uint32_t *next_of(struct svr4_class *c, uint32_t n)
 {
-    return n == 0 ? &c->class_first : &svr4_link(n)->link_next;
+    return n == 0 ? &c->class_first : &link_at(n)->link_next;
 }
 
 static uint32_t *prev_of(struct svr4_class *c, uint32_t n)
 {
-    return n == 0 ? &c->class_last : &svr4_link(n)->link_prev;
+    return n == 0 ? &c->class_last : &link_at(n)->link_prev;
 }
 
 static void class_insert(struct svr4_class *c, void *b, uint32_t prev,
@@ -150,8 +150,7 @@ static void class_insert(struct svr4_class *c, void *b, uint32_t prev,
 
     l->link_prev = prev;
     l->link_next = next;
-    *next_of(c, prev) = *prev_of(c, next) =
-        (uint32_t)(l - (struct svr4_link *)heap.heap_supply->supply_base) + 1;
+    *next_of(c, prev) = *prev_of(c, next) = supply_number(heap.heap_supply, b);
 }
 
 static void put_local(unsigned i, void *b)
@@ -194,7 +193,7 @@ static char *free_take(unsigned i, void *b)
 
 static char *class_take(unsigned i)
 {
-    return free_take(i, svr4_link(svr4_class[i].class_first));
+    return free_take(i, link_at(svr4_class[i].class_first));
 }
 
 /* ---- pages -------------------------------------------------------------- */

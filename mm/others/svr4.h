@@ -52,14 +52,11 @@ struct svr4_page {
 /* A small pool begins with such bits, of its blocks of each size. */
 #define SVR4_SMALL_WORDS 32
 
-/* A free block begins with its links: the place of a block from the begin of
- * all pages, in units of 8 bytes, plus 1; 0: none. */
+/* A free block begins with the numbers of others (supply_number). */
 struct svr4_link {
     uint32_t link_next;
     uint32_t link_prev;
 };
-
-struct svr4_link *svr4_link(uint32_t n);
 
 /* Of a block of class i: its pool, the other half of the block that was split,
  * and whether it is globally free. */

@@ -51,8 +51,8 @@ $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/kmem.h on another allocator.
 SERVE_SRC := $(addprefix mm/others/,serve.c supply.c whole.c slob.c sunos.c \
-               inspect/verify.c tests/test_serve.c) mm/page.c mm/buddy.c \
-               mm/segkmem.c mm/inspect/buddy_verify.c \
+               inspect/verify.c inspect/sunos.c tests/test_serve.c) \
+               mm/page.c mm/buddy.c mm/segkmem.c mm/inspect/buddy_verify.c \
                mm/tests/host/platform.c tools/test/budget.c
 
 # $(call serve,DIR,FLAGS): DIR/servetest.

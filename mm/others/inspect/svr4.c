@@ -31,15 +31,18 @@ static bool is_of_class(const struct supply *s, unsigned i, const void *b)
  * global. */
 static const char *svr4_verify_class(struct other_verify *v, unsigned i)
 {
+    const struct supply *s = v->verify_heap->heap_supply;
     const struct svr4_class *c = &svr4_class[i];
+    const struct svr4_link *b;
     size_t local = 0, global = 0;
     uint32_t prev = 0;
 
-    for (uint32_t n = c->class_first; n != 0; n = svr4_link(n)->link_next) {
-        const struct svr4_link *b = svr4_link(n);
-        const char *buddy = svr4_buddy(i, (const char *)b);
+    for (uint32_t n = c->class_first; n != 0; n = b->link_next) {
+        const char *buddy;
 
-        if (!is_of_class(v->verify_heap->heap_supply, i, b))
+        b = supply_block(s, n);
+        buddy = svr4_buddy(i, (const char *)b);
+        if (!is_of_class(s, i, b))
             return "a list has a block of another class";
         if (b->link_prev != prev)
             return "a list has a block twice, or one without a way back";

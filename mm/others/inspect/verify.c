@@ -9,17 +9,17 @@
 bool other_found(struct other_verify *v, const void *block, size_t bytes)
 {
     const char *base = v->verify_heap->heap_supply->supply_base;
-    size_t bit = (size_t)((const char *)block - base) / VERIFY_GRAIN -
-                 v->verify_first * VERIFY_WORDS * 32;
+    size_t begin = ((uintptr_t)block - (uintptr_t)base) / VERIFY_GRAIN;
+    size_t first = v->verify_first * VERIFY_WORDS * 32; /* of the part */
+    size_t end = first + 32 * ARRAY_SIZE(v->verify_found);
 
-    for (size_t end = bit + bytes / VERIFY_GRAIN; bit != end; bit++) {
-        uint32_t mask = (uint32_t)1 << bit % 32;
+    end = MIN(end, begin + bytes / VERIFY_GRAIN);
+    for (size_t bit = MAX(begin, first); bit < end; bit++) {
+        uint32_t *word = &v->verify_found[(bit - first) / 32];
 
-        if (bit / 32 >= ARRAY_SIZE(v->verify_found))
-            continue; /* of another part */
-        if (v->verify_found[bit / 32] & mask)
+        if (*word & (uint32_t)1 << bit % 32)
             return false;
-        v->verify_found[bit / 32] |= mask;
+        *word |= (uint32_t)1 << bit % 32;
         v->verify_free += VERIFY_GRAIN;
     }
     return true;

@@ -90,12 +90,10 @@ static size_t free_at_start;
 /* All is freed: the allocator holds pages of nodes, and nothing else. */
 static void expect_all_free(void)
 {
-    struct sunos_stat st;
     const struct page *frame;
     const char *where;
 
-    sunos_stat(&st);
-    KT_EQ(buddy_free_pages(), free_at_start - st.stat_node_pages);
+    KT_EQ(buddy_free_pages(), free_at_start - sunos_stat.stat_node_pages);
     KT_TRUE(buddy_verify(&frame) == NULL);
     KT_TRUE(kmem_verify(&where) == NULL);
 }

@@ -2,6 +2,8 @@
  * The allocator of SunOS: each case is an expectation of its description (E1,
  * E2 …), whose figures follow from the rules; then random operations, and
  * mistakes.
+ *
+ * Tests: mm/others/inspect/sunos.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"
@@ -22,10 +24,7 @@ static void put(void *p, size_t size)
 
 static size_t nodes(void)
 {
-    struct sunos_stat st;
-
-    sunos_stat(&st);
-    return st.stat_nodes;
+    return sunos_stat.stat_nodes;
 }
 
 static void expect_node(const struct sunos_node *n, size_t offset, size_t size)
@@ -52,8 +51,6 @@ KTEST(sunos, E2_neighbours_are_joined)
     static const int order[] = {1, 0, 2, 3};
     static const size_t left[] = {2, 2, 2, 1};
     char *p[4];
-    struct sunos_stat st;
-
     sunos_return = SUNOS_NEVER;
     other_test_start(&sunos_allocator);
     for (int i = 0; i < 4; i++) {
@@ -68,9 +65,8 @@ KTEST(sunos, E2_neighbours_are_joined)
         other_test_check();
     }
     expect_node(sunos_root, 0, PAGE_SIZE);
-    sunos_stat(&st);
-    KT_EQ(st.stat_coalesced_left, 2);
-    KT_EQ(st.stat_coalesced_right, 2);
+    KT_EQ(sunos_stat.stat_coalesced_left, 2);
+    KT_EQ(sunos_stat.stat_coalesced_right, 2);
 }
 
 /* A heap whose free blocks are exactly these (offset, size), put there in the
@@ -122,8 +118,6 @@ KTEST(sunos, E3_one_tree_for_any_order)
 
 KTEST(sunos, E3_better_fit_and_first_fit)
 {
-    struct sunos_stat st;
-
     start_free(five, 5);
     KT_EQ(test_offset(get(100)), 0x3000);
     expect_node(sunos_root->node_left->node_right, 0x3068, 24);
@@ -131,14 +125,11 @@ KTEST(sunos, E3_better_fit_and_first_fit)
     start_free(five, 5);
     KT_EQ(test_offset(get(100)), 0x2000);
     expect_node(sunos_root->node_left, 0x2068, 152);
-    sunos_stat(&st);
-    KT_EQ(st.stat_exact_fits, 1); /* of start_free */
+    KT_EQ(sunos_stat.stat_exact_fits, 1); /* of start_free */
     KT_EQ(test_offset(get(152)), 0x2068);
-    sunos_stat(&st);
-    KT_EQ(st.stat_exact_fits, 2);
-    KT_EQ(st.stat_nodes, 4);
-    KT_EQ(st.stat_depth, 3);
-    KT_EQ(st.stat_largest, 512);
+    KT_EQ(sunos_stat.stat_exact_fits, 2);
+    KT_EQ(nodes(), 4);
+    KT_EQ(sunos_depth(), 3);
 }
 
 KTEST(sunos, E4_better_fit_is_not_best_fit)
@@ -173,13 +164,12 @@ KTEST(sunos, a_node_sinks_below_larger_children)
                                       {0x1000, 64},
                                       {0x3000, 128},
                                       {0x6000, 32}};
-    struct sunos_stat before, after;
+    uint64_t before;
 
     start_free(block, 5);
-    sunos_stat(&before);
+    before = sunos_stat.stat_relinks;
     KT_EQ(test_offset(get(408)), 0x4000);
-    sunos_stat(&after);
-    KT_EQ(after.stat_relinks - before.stat_relinks, 2);
+    KT_EQ(sunos_stat.stat_relinks - before, 2);
     expect_node(sunos_root, 0x2000, 256);
     expect_node(sunos_root->node_left, 0x1000, 64);
     expect_node(sunos_root->node_right, 0x3000, 128);
@@ -205,34 +195,28 @@ KTEST(sunos, E5_what_a_page_holds)
 
 KTEST(sunos, E6_random_operations_return_all_pages)
 {
-    struct sunos_stat st;
-
     for (unsigned seed = 1; seed <= 3; seed++) {
         sunos_policy = seed == 2 ? SUNOS_LEFTMOST : SUNOS_BETTER;
         sunos_inline = seed == 3;
         other_test_start(&sunos_allocator);
         other_test_random(seed, 20000, 9000);
-        sunos_stat(&st);
         KT_TRUE(sunos_root == NULL);
-        KT_EQ(test_held(), st.stat_node_pages);
-        KT_EQ(st.stat_node_pages == 0, sunos_inline);
+        KT_EQ(test_held(), sunos_stat.stat_node_pages);
+        KT_EQ(sunos_stat.stat_node_pages == 0, sunos_inline);
     }
 }
 
 /* Pages of nodes separate runs. */
 KTEST(sunos, E6_random_operations_keep_all_pages)
 {
-    struct sunos_stat st;
-
     sunos_return = SUNOS_NEVER;
     other_test_start(&sunos_allocator);
     other_test_random(4, 20000, 9000);
-    sunos_stat(&st);
-    KT_GE(st.stat_node_pages + 1, st.stat_nodes);
+    KT_GE(sunos_stat.stat_node_pages + 1, sunos_stat.stat_nodes);
     KT_EQ(test_counts().stat_external >> PAGE_SHIFT,
-          test_held() - st.stat_node_pages);
+          test_held() - sunos_stat.stat_node_pages);
     sunos_allocator.op_pressure();
-    KT_EQ(test_held(), st.stat_node_pages);
+    KT_EQ(test_held(), sunos_stat.stat_node_pages);
     KT_TRUE(sunos_root == NULL);
     other_test_check();
 }
@@ -405,4 +389,30 @@ KTEST(sunos, check_finds_damage)
     n = sunos_root->node_left->node_left;
     n->node_left = sunos_root;
     expect_wrong("does not find every node");
+}
+
+/* A block that waits, and what follows it on the list. */
+static struct sunos_later *waiting(void)
+{
+    char *p;
+
+    other_test_start(&sunos_allocator);
+    p = get(64);
+    sunos_free_later(p, 64);
+    other_test_check();
+    return (struct sunos_later *)p;
+}
+
+KTEST(sunos, check_finds_damage_in_frees_that_wait)
+{
+    waiting()->later_size = 0;
+    expect_wrong("blocks that wait are not as many");
+    waiting()->later_size = PAGE_SIZE;
+    expect_wrong("blocks that wait are not as many");
+    waiting()->later_next = TEST_PAGES * PAGE_SIZE / 8 + 1;
+    expect_wrong("blocks that wait are not as many");
+    waiting()->later_next = sunos_laters;
+    expect_wrong("a block that waits is free already");
+    waiting()->later_size = 1;
+    expect_wrong("free bytes are not as many");
 }

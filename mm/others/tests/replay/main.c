@@ -90,13 +90,10 @@ static void count_slob(void)
 
 static void count_sunos(void)
 {
-    struct sunos_stat st;
-
-    sunos_stat(&st);
-    add_count("visits", st.stat_visits);
-    add_count("relinks", st.stat_relinks);
-    add_count("nodes", st.stat_nodes);
-    add_count("depth", st.stat_depth);
+    add_count("visits", sunos_stat.stat_visits);
+    add_count("relinks", sunos_stat.stat_relinks);
+    add_count("nodes", sunos_stat.stat_nodes);
+    add_count("depth", sunos_depth());
 }
 
 static void count_slmb(void)
