@@ -14,8 +14,9 @@
  *
  * They share the page supplier, the lock and the counts; Linux's also blocks of
  * whole pages (whole.h), and SLAB and SLUB how slabs come and go (slabs.h). How
- * an allocator finds a block is in its own file alone. What checks it is apart,
- * as it is for Slate's own: mm/others/inspect/.
+ * an allocator finds a block is in its own file alone, but SLMB calls SLOB's
+ * functions, from which it differs. What checks an allocator is apart, as it is
+ * for Slate's own: mm/others/inspect/.
  */
 #pragma once
 

@@ -40,22 +40,14 @@
 #include "mm/others/whole.h"
 #include "mm/page.h"
 
-/* A page has 2048 units. A free block of several has its length in the first,
- * and in the second where the next one is; one of a single unit has only that,
- * negative. The end of the page is where the list ends. */
-typedef int16_t unit_t;
-
-#define UNITS       ((int)(PAGE_SIZE / sizeof(unit_t)))
-#define UNITS_OF(n) ((int)(((n) + sizeof(unit_t) - 1) / sizeof(unit_t)))
-#define NONE        (-1) /* no block */
+#define NONE (-1) /* no block */
 
 unsigned slob_header = 8;
 bool slob_pow2;
 struct list slob_list[SLOB_CLASSES];
+struct slob_stat slob_stat;
 
 static struct other_heap heap;
-static struct slob_stat stat;
-static size_t free_bytes; /* in all pages that have blocks */
 
 static enum slob_class class_of(size_t bytes)
 {
@@ -64,50 +56,50 @@ static enum slob_class class_of(size_t bytes)
 
 /* ---- the free blocks of a page ------------------------------------------ */
 
-static int block_length(const unit_t *page, int at)
+int slob_block_length(const slob_unit *page, int at)
 {
     return page[at] > 0 ? page[at] : 1;
 }
 
-static int block_next(const unit_t *page, int at)
+int slob_block_next(const slob_unit *page, int at)
 {
     return page[at] < 0 ? -page[at] : page[at + 1];
 }
 
-static void block_set(unit_t *page, int at, int units, int next)
+static void block_set(slob_unit *page, int at, int units, int next)
 {
     if (units > 1) {
-        page[at] = (unit_t)units;
-        page[at + 1] = (unit_t)next;
+        page[at] = (slob_unit)units;
+        page[at + 1] = (slob_unit)next;
     } else {
-        page[at] = (unit_t)-next;
+        page[at] = (slob_unit)-next;
     }
 }
 
 /* Lets the free block before, or the list's begin, lead to `at`. */
-static void block_lead(struct slob_page *p, unit_t *page, int prev, int at)
+static void block_lead(struct slob_page *p, slob_unit *page, int prev, int at)
 {
     if (prev == NONE)
         p->slob_first = (uint16_t)at;
     else
-        block_set(page, prev, block_length(page, prev), at);
+        block_set(page, prev, slob_block_length(page, prev), at);
 }
 
 /* Units from `b` to the first place at which the address `header` bytes further
  * on is aligned. */
-static int block_gap(const unit_t *b, size_t header, size_t align)
+static int block_gap(const slob_unit *b, size_t header, size_t align)
 {
     uintptr_t user = (uintptr_t)b + header;
 
-    return (int)((ROUND_UP(user, align) - user) / sizeof(unit_t));
+    return (int)((ROUND_UP(user, align) - user) / sizeof(slob_unit));
 }
 
 /* Takes `units` of the free block at `at`, after `skip` that stay free. */
-static unit_t *block_carve(struct slob_page *p, unit_t *page, int prev, int at,
-                           int skip, int units)
+static slob_unit *block_carve(struct slob_page *p, slob_unit *page, int prev,
+                              int at, int skip, int units)
 {
-    int rest = block_next(page, at);
-    int left = block_length(page, at) - skip - units;
+    int rest = slob_block_next(page, at);
+    int left = slob_block_length(page, at) - skip - units;
 
     if (left != 0) {
         block_set(page, at + skip + units, left, rest);
@@ -117,67 +109,74 @@ static unit_t *block_carve(struct slob_page *p, unit_t *page, int prev, int at,
         block_set(page, at, skip, rest);
     else
         block_lead(p, page, prev, rest);
-    stat.stat_gaps += skip != 0;
+    OTHER_ADD(slob_stat.stat_gaps, skip != 0);
     p->slob_units -= (uint16_t)units;
     return page + at + skip;
 }
 
 /* First fit: the first free block of the page that is large enough, or NULL. */
-static unit_t *page_take(struct slob_page *p, int units, size_t header,
-                         size_t align)
+static slob_unit *page_take(const struct supply *s, struct slob_page *p,
+                            int units, size_t header, size_t align)
 {
-    unit_t *page = supply_page(heap.heap_supply, p);
-    int prev = NONE;
+    slob_unit *page = supply_page(s, p);
+    int at = p->slob_first, prev = NONE, skip = 0;
+    unsigned scanned = 0;
 
-    for (int at = p->slob_first; at != UNITS; at = block_next(page, at)) {
-        int skip = block_gap(page + at, header, align);
-
-        stat.stat_blocks_scanned++;
-        if (block_length(page, at) >= skip + units)
-            return block_carve(p, page, prev, at, skip, units);
+    for (; at != SLOB_UNITS; at = slob_block_next(page, at)) {
+        scanned++;
+        skip = block_gap(page + at, header, align);
+        if (slob_block_length(page, at) >= skip + units)
+            break;
         prev = at;
     }
-    return NULL;
+    OTHER_ADD(slob_stat.stat_blocks_scanned, scanned);
+    return at == SLOB_UNITS ? NULL
+                            : block_carve(p, page, prev, at, skip, units);
 }
 
-/* Puts a block in its place on the list, joined with its free neighbours. */
-static void page_give(struct slob_page *p, unit_t *page, int at, int units)
+void slob_page_give(struct slob_page *p, slob_unit *page, int at, int units)
 {
     int after = p->slob_first;
     int prev = NONE;
 
     p->slob_units += (uint16_t)units;
-    for (; after < at; after = block_next(page, after))
+    for (; after < at; after = slob_block_next(page, after))
         prev = after;
-    MM_ASSERT(prev == NONE || prev + block_length(page, prev) <= at);
+    MM_ASSERT(prev == NONE || prev + slob_block_length(page, prev) <= at);
     MM_ASSERT(at + units <= after);
-    if (at + units == after && after != UNITS) {
-        units += block_length(page, after);
-        after = block_next(page, after);
+    if (at + units == after && after != SLOB_UNITS) {
+        units += slob_block_length(page, after);
+        after = slob_block_next(page, after);
     }
-    if (prev != NONE && prev + block_length(page, prev) == at) {
-        block_set(page, prev, block_length(page, prev) + units, after);
+    if (prev != NONE && prev + slob_block_length(page, prev) == at) {
+        block_set(page, prev, slob_block_length(page, prev) + units, after);
     } else {
         block_set(page, at, units, after);
         block_lead(p, page, prev, at);
     }
 }
 
+void slob_page_begin(struct slob_page *p, slob_unit *page, unsigned class)
+{
+    p->slob_used = 1;
+    p->slob_class = (uint8_t) class;
+    p->slob_units = SLOB_UNITS;
+    block_set(page, 0, SLOB_UNITS, SLOB_UNITS);
+}
+
 /* ---- blocks of all pages ------------------------------------------------ */
 
-/* Next fit: the first page of the list that has room, which then is the first.
- * NULL: none has. */
-static unit_t *list_take(struct list *list, int units, size_t header,
-                         size_t align)
+/* Next fit: the page where it succeeds becomes the first. */
+slob_unit *slob_take(const struct supply *s, struct list *list, int units,
+                     size_t header, size_t align)
 {
-    MM_ASSERT(mm_lock_held(&heap.heap_lock));
     list_for_each (l, list) {
         struct slob_page *p = list_entry(l, struct slob_page, slob_link);
-        unit_t *b = NULL;
+        slob_unit *b = NULL;
 
-        stat.stat_pages_scanned++;
+        OTHER_ADD(slob_stat.stat_pages_scanned, 1);
         if (p->slob_units >= units)
-            b = page_take(p, units, header, align);
+            b = page_take(s, p, units, header, align);
         if (b == NULL)
             continue;
         if (p->slob_units == 0) {
@@ -192,18 +191,14 @@ static unit_t *list_take(struct list *list, int units, size_t header,
 }
 
 /* A page that is one free block; the rest of its descriptor is zero. */
-static void add_page(unit_t *page, enum slob_class class)
+static void add_page(slob_unit *page, enum slob_class class)
 {
     struct slob_page *p = other_page(&heap, page);
 
     MM_ASSERT(mm_lock_held(&heap.heap_lock));
-    p->slob_used = 1;
-    p->slob_class = class;
-    p->slob_units = UNITS;
-    block_set(page, 0, UNITS, UNITS);
+    slob_page_begin(p, page, class);
     list_insert_after(&slob_list[class], &p->slob_link);
-    free_bytes += PAGE_SIZE;
-    other_count_pages(&heap, 1);
+    other_count_external(&heap, PAGE_SIZE);
 }
 
 /* A block of `bytes` whose address is aligned after `header` of them, which
@@ -211,24 +206,23 @@ static void add_page(unit_t *page, enum slob_class class)
 static void *block_alloc(size_t bytes, size_t header, size_t align, size_t size,
                          struct other_cache *c)
 {
+    const struct supply *s = heap.heap_supply;
     struct list *list = &slob_list[class_of(bytes)];
-    int units = UNITS_OF(bytes);
-    unit_t *page, *b;
+    int units = SLOB_UNITS_OF(bytes);
+    slob_unit *page, *b;
 
     other_lock(&heap);
-    b = list_take(list, units, header, align);
+    b = slob_take(s, list, units, header, align);
     if (b == NULL) {
-        other_unlock(&heap);
-        page = supply_alloc(heap.heap_supply, 1, PAGE_SIZE);
-        other_lock(&heap);
+        page = other_get_pages(&heap, 1, PAGE_SIZE);
         if (page != NULL) {
             add_page(page, class_of(bytes));
-            b = list_take(list, units, header, align);
+            b = slob_take(s, list, units, header, align);
         }
     }
     if (b != NULL) {
-        free_bytes -= (size_t)units * sizeof(unit_t);
-        other_count_alloc(&heap, c, size, (size_t)units * sizeof(unit_t),
+        other_count_external(&heap, -units * (ptrdiff_t)sizeof(slob_unit));
+        other_count_alloc(&heap, c, size, (size_t)units * sizeof(slob_unit),
                           header);
     } else {
         other_count_fail(&heap, c);
@@ -241,24 +235,24 @@ static void block_free(void *b, size_t bytes, size_t header, size_t size,
                        struct other_cache *c)
 {
     struct slob_page *p = other_page(&heap, b);
-    unit_t *page = supply_page(heap.heap_supply, p);
-    int units = UNITS_OF(bytes);
+    slob_unit *page = supply_page(heap.heap_supply, p);
+    int units = SLOB_UNITS_OF(bytes);
     bool empty;
 
     other_lock(&heap);
-    free_bytes += (size_t)units * sizeof(unit_t);
-    other_count_free(&heap, c, size, (size_t)units * sizeof(unit_t), header);
-    empty = p->slob_units + units == UNITS;
+    other_count_external(&heap, units * (ptrdiff_t)sizeof(slob_unit));
+    other_count_free(&heap, c, size, (size_t)units * sizeof(slob_unit), header);
+    empty = p->slob_units + units == SLOB_UNITS;
     if (empty && p->slob_units != 0)
         list_remove(&p->slob_link);
     if (empty) {
         p->slob_used = 0;
-        free_bytes -= PAGE_SIZE;
+        other_count_external(&heap, -(ptrdiff_t)PAGE_SIZE);
         other_count_pages(&heap, -1);
     } else {
         if (p->slob_units == 0)
             list_insert_after(&slob_list[p->slob_class], &p->slob_link);
-        page_give(p, page, (int)((unit_t *)b - page), units);
+        slob_page_give(p, page, (int)((slob_unit *)b - page), units);
     }
     other_unlock(&heap);
     if (empty)
@@ -270,8 +264,7 @@ static void block_free(void *b, size_t bytes, size_t header, size_t size,
 static void slob_init(struct supply *s)
 {
     other_init(&heap, "slob", s);
-    stat = (struct slob_stat){0};
-    free_bytes = 0;
+    slob_stat = (struct slob_stat){0};
     for (int i = 0; i < SLOB_CLASSES; i++)
         list_init(&slob_list[i]);
 }
@@ -320,121 +313,30 @@ static void *slob_cache_alloc(struct other_cache *c)
     if (size >= PAGE_SIZE)
         obj = other_whole_alloc(&heap, c, size);
     else
-        obj = block_alloc(ROUND_UP(size, sizeof(unit_t)), 0,
+        obj = block_alloc(ROUND_UP(size, sizeof(slob_unit)), 0,
                           MAX(c->other_align, slob_header), size, c);
-    if (obj != NULL && c->other_ctor != NULL)
-        c->other_ctor(obj, size);
-    return obj;
+    return other_construct(c, obj);
 }
 
 static void slob_cache_free(struct other_cache *c, void *obj)
 {
     size_t size = c->other_size;
 
-    if (c->other_dtor != NULL)
-        c->other_dtor(obj, size);
+    other_destroy(c, obj);
     if (size >= PAGE_SIZE)
         other_whole_free(&heap, c, obj, size);
     else
-        block_free(obj, ROUND_UP(size, sizeof(unit_t)), 0, size, c);
-}
-
-/* ---- looking ------------------------------------------------------------ */
-
-bool slob_free_block(const void *page, unsigned *at, unsigned *units)
-{
-    *units =
-        *at == (unsigned)UNITS ? 0 : (unsigned)block_length(page, (int)*at);
-    return *units != 0;
-}
-
-/* NULL, or what is wrong with a page that has blocks. */
-static const char *slob_check_page(struct slob_page *p)
-{
-    const unit_t *page = supply_page(heap.heap_supply, p);
-    int units = 0, end = NONE;
-
-    for (int at = p->slob_first; at != UNITS; at = block_next(page, at)) {
-        if (at <= end || at > UNITS || block_length(page, at) > UNITS - at)
-            return "the free list of a page does not ascend, or has neighbours";
-        end = at + block_length(page, at);
-        units += block_length(page, at);
-    }
-    if (units != p->slob_units || units == UNITS)
-        return "the free units of a page are not as many as are counted";
-    return NULL;
-}
-
-/* Of all pages: adds up what is free, and counts those with free units. */
-static const char *slob_check_pages(size_t *free, size_t *open)
-{
-    const struct supply *s = heap.heap_supply;
-    const char *wrong = NULL;
-
-    for (size_t i = 0; wrong == NULL && i < s->supply_pages; i++) {
-        struct slob_page *p = (struct slob_page *)s->supply_info[i];
-
-        if (!p->slob_used)
-            continue;
-        wrong = slob_check_page(p);
-        *free += p->slob_units * sizeof(unit_t);
-        *open += p->slob_units != 0;
-    }
-    return wrong;
-}
-
-static const char *slob_check_lists(size_t open)
-{
-    size_t listed = 0;
-
-    for (int i = 0; i < SLOB_CLASSES; i++)
-        list_for_each (l, &slob_list[i]) {
-            const struct slob_page *p =
-                list_entry(l, struct slob_page, slob_link);
-
-            if (++listed > open || p->slob_class != i || p->slob_units == 0)
-                return "a list has a page that is full, or of another list";
-        }
-    return listed == open ? NULL : "a page with free units is on no list";
-}
-
-static const char *slob_check(void)
-{
-    size_t free = 0, open = 0;
-    const char *wrong;
-
-    other_stop(&heap);
-    wrong = slob_check_pages(&free, &open);
-    if (wrong == NULL)
-        wrong = slob_check_lists(open);
-    if (wrong == NULL && free != free_bytes)
-        wrong = "free bytes are not as many as are counted";
-    if (wrong == NULL)
-        wrong = other_check(&heap, free_bytes);
-    other_resume(&heap);
-    return wrong;
+        block_free(obj, ROUND_UP(size, sizeof(slob_unit)), 0, size, c);
 }
 
 static void slob_other_stat(struct other_stat *out)
 {
-    other_lock(&heap);
-    other_stat(&heap, free_bytes, out);
-    other_unlock(&heap);
+    other_counted_stat(&heap, out);
 }
 
-void slob_stat(struct slob_stat *out)
+static const char *slob_check(void)
 {
-    const struct supply *s = heap.heap_supply;
-
-    other_lock(&heap);
-    *out = stat;
-    for (size_t i = 0; i < s->supply_pages; i++) {
-        const struct slob_page *p = (struct slob_page *)s->supply_info[i];
-
-        out->stat_listed[p->slob_class] += p->slob_used && p->slob_units != 0;
-        out->stat_full += p->slob_used && p->slob_units == 0;
-    }
-    other_unlock(&heap);
+    return slob_verify(&heap, slob_list, SLOB_CLASSES, SLOB_CLASSES);
 }
 
 const struct other_allocator slob_allocator = {

@@ -1,5 +1,7 @@
 /*
- * SLOB's parameters, its own counts, and its structures for tests.
+ * SLOB's parameters, its own counts, and its structures for tests, for what
+ * checks them, and for SLMB, which has the same pages and searches
+ * (mm/others/slmb.c).
  */
 #pragma once
 
@@ -26,20 +28,47 @@ struct slob_page {
     uint16_t slob_first;   /* the first free block, in units from the start */
     uint16_t slob_units;   /* that are free */
     uint8_t slob_used;     /* 1: it has blocks; 0: of whole pages, or of none */
-    uint8_t slob_class;    /* which list */
+    uint8_t slob_class;    /* which list, */
+    uint8_t slob_cpu;      /* of SLMB: and of which processor */
 };
 
 extern struct list slob_list[SLOB_CLASSES];
 
-struct slob_stat {
-    uint64_t stat_pages_scanned;      /* by allocations */
-    uint64_t stat_blocks_scanned;     /* in them */
-    uint64_t stat_gaps;               /* free blocks that alignment has left */
-    size_t stat_listed[SLOB_CLASSES]; /* pages now */
-    size_t stat_full;
-};
+extern struct slob_stat {
+    uint64_t stat_pages_scanned;  /* by allocations */
+    uint64_t stat_blocks_scanned; /* in them */
+    uint64_t stat_gaps;           /* free blocks that alignment has left */
+} slob_stat;
 
-void slob_stat(struct slob_stat *out);
+/* ---- pages -------------------------------------------------------------- */
 
-/* The free block of a page at unit *at, and the next. False: there is none. */
-bool slob_free_block(const void *page, unsigned *at, unsigned *units);
+/* A page has 2048 units. A free block of several has its length in the first,
+ * and in the second where the next one is; one of a single unit has only that,
+ * negative. The end of the page is where the list ends. */
+typedef int16_t slob_unit;
+
+#define SLOB_UNITS ((int)(PAGE_SIZE / sizeof(slob_unit)))
+#define SLOB_UNITS_OF(n)                                                       \
+    ((int)(((n) + sizeof(slob_unit) - 1) / sizeof(slob_unit)))
+
+/* Of the free block at unit `at`: its units, and where the next one is. */
+int slob_block_length(const slob_unit *page, int at);
+int slob_block_next(const slob_unit *page, int at);
+
+/* A new page, all of which is one free block. It is on no list yet. */
+void slob_page_begin(struct slob_page *p, slob_unit *page, unsigned class);
+
+/* Puts a block in its place on the page's list, joined with its free
+ * neighbours. */
+void slob_page_give(struct slob_page *p, slob_unit *page, int at, int units);
+
+/* A block of the first page of a list that has one of so many units, with an
+ * address that is aligned after `header` bytes. NULL: none has. A page that is
+ * full then leaves the list. */
+slob_unit *slob_take(const struct supply *s, struct list *list, int units,
+                     size_t header, size_t align);
+
+/* NULL, or the first broken invariant (mm/others/inspect/slob.c). There are `n`
+ * lists, for each processor `classes`. */
+const char *slob_verify(struct other_heap *h, struct list *lists, unsigned n,
+                        unsigned classes);

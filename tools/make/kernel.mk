@@ -41,9 +41,11 @@ $(JUMPING:%=$(BUILD)/%): OWN_FLAGS := -foptimize-sibling-calls
 OTHERS_SHARED := serve supply whole slabs inspect/verify
 OTHERS       := $(filter-out $(OTHERS_SHARED),$(patsubst mm/others/%.c,%,\
                   $(wildcard mm/others/*.c)))
-# $(call other_obj,DIR,ALLOCATOR): it, and what checks it.
-other_obj     = $(patsubst %.c,$(1)/%.o,mm/others/$(2).c \
-                  $(wildcard mm/others/inspect/$(2).c))
+# $(call other_obj,DIR,ALLOCATOR): it, and what checks it; SLMB has the pages of
+# SLOB.
+other_names   = $(1) $(if $(filter slmb,$(1)),slob)
+other_obj     = $(foreach o,$(call other_names,$(2)),$(patsubst %.c,$(1)/%.o,\
+                  mm/others/$(o).c $(wildcard mm/others/inspect/$(o).c)))
 # All but the skeleton of one's own (mm/others/yours.c).
 OTHERS_DONE  := $(filter-out yours,$(OTHERS))
 OTHERS_SHELL := kernel/shell/cmd_others.c
@@ -106,7 +108,7 @@ WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
 # is the lab's solution, where mm/others/yours.c is a skeleton.
 WORKSHOP_SRC += $(if $(wildcard $(OWN_LAB)/tests),$(addprefix mm/others/,\
                   supply.c whole.c bsd.c slob.c sunos.c inspect/verify.c \
-                  inspect/sunos.c tests/r1.c) \
+                  inspect/sunos.c inspect/slob.c tests/r1.c) \
                   $(firstword \
                   $(wildcard $(OWN_LAB)/solution/mm/others/yours.c) \
                   mm/others/yours.c))

@@ -51,7 +51,8 @@ $(eval $(call host,$(BUILD)/magazines,$$(HOST_SAN) $(MAGAZINES),$(MAG_SRC)))
 
 # mm/kmem.h on another allocator.
 SERVE_SRC := $(addprefix mm/others/,serve.c supply.c whole.c slob.c sunos.c \
-               inspect/verify.c inspect/sunos.c tests/test_serve.c) \
+               inspect/verify.c inspect/sunos.c inspect/slob.c \
+               tests/test_serve.c) \
                mm/page.c mm/buddy.c mm/segkmem.c mm/inspect/buddy_verify.c \
                mm/tests/host/platform.c tools/test/budget.c
 
@@ -163,7 +164,8 @@ MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
                   $(OTHERS_SHARED:%=mm/others/%.c)
 SCALE_DIR    := $(BUILD)/scale/others
-SCALE_EACH   := $(foreach a,$(OTHERS),$(call other_obj,$(SCALE_DIR),$(a)))
+SCALE_EACH   := $(sort $(foreach a,$(OTHERS),\
+                  $(call other_obj,$(SCALE_DIR),$(a))))
 $(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
     $$(MAGAZINES)))
 $(filter-out %/main.o,$(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)) \

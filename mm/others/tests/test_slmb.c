@@ -49,7 +49,7 @@ static size_t listed(unsigned cpu, unsigned class)
     return n;
 }
 
-static struct slmb_page *page_of(const void *p)
+static struct slob_page *page_of(const void *p)
 {
     return supply_info(&test_pages, p);
 }
@@ -66,7 +66,7 @@ KTEST(slmb, E1_lists_by_size)
     KT_EQ(ARRAY_SIZE(slmb_list[0]), 12);
     for (size_t i = 0; i < ARRAY_SIZE(want); i++) {
         start(4);
-        KT_EQ(page_of(get(want[i].size))->slmb_class, want[i].class);
+        KT_EQ(page_of(get(want[i].size))->slob_class, want[i].class);
         KT_EQ(listed(0, want[i].class), 1);
         other_test_check();
     }
@@ -119,7 +119,7 @@ KTEST(slmb, E3_pages_go_to_the_processor_that_frees)
     slmb_allocator.op_cache_free(&c, taken[1]); /* the page stays where it is */
     KT_EQ(slmb_stat.stat_foreign, 1);
     KT_EQ(listed(1, 7), 8);
-    KT_EQ(page_of(taken[1])->slmb_cpu, 1);
+    KT_EQ(page_of(taken[1])->slob_cpu, 1);
     other_test_check();
 }
 
@@ -191,7 +191,7 @@ KTEST(slmb, a_search_rotates_its_list)
     KT_EQ(listed(0, 11), 3);
     slmb_allocator.op_cache_free(&c, taken[1]);
     KT_TRUE(get_object(&c) == taken[1]);
-    KT_TRUE(slmb_list[0][11].next == &page_of(taken[1])->slmb_link);
+    KT_TRUE(slmb_list[0][11].next == &page_of(taken[1])->slob_link);
     other_test_check();
 }
 
@@ -202,7 +202,7 @@ KTEST(slmb, gaps_and_single_units)
     start(1);
     for (int i = 0; i < MANY; i++)
         taken[i] = get_object(&unit);
-    KT_EQ(slmb_stat.stat_gaps, MANY - 1);
+    KT_EQ(slob_stat.stat_gaps, MANY - 1);
     other_test_check();
     for (int i = 0; i < MANY; i++)
         slmb_allocator.op_cache_free(&unit, taken[(i * 5) % MANY]);
@@ -261,7 +261,7 @@ KTEST(slmb, mistakes_of_clients_are_reported)
 }
 
 /* check() finds what is wrong: each of these damages a heap of its own. */
-static struct slmb_page *damaged(int16_t **page)
+static struct slob_page *damaged(int16_t **page)
 {
     start(2);
     taken[0] = get(100);
@@ -284,26 +284,26 @@ static void expect_wrong(const char *text)
 KTEST(slmb, check_finds_damage)
 {
     int16_t *page;
-    struct slmb_page *p = damaged(&page);
+    struct slob_page *p = damaged(&page);
 
-    p->slmb_units++;
+    p->slob_units++;
     expect_wrong("not as many as are counted");
     p = damaged(&page);
-    page[p->slmb_first + 1] = 1;
+    page[p->slob_first + 1] = 1;
     expect_wrong("does not ascend");
     p = damaged(&page);
-    page[p->slmb_first] = 3000;
+    page[p->slob_first] = 3000;
     expect_wrong("does not ascend");
     p = damaged(&page);
-    p->slmb_class++;
+    p->slob_class++;
     expect_wrong("of another list");
     p = damaged(&page);
-    p->slmb_cpu = 1;
+    p->slob_cpu = 1;
     expect_wrong("of another list");
     p = damaged(&page);
-    list_remove(&p->slmb_link);
+    list_remove(&p->slob_link);
     expect_wrong("on no list");
     p = damaged(&page);
-    p->slmb_used = 0;
+    p->slob_used = 0;
     expect_wrong("or of another list");
 }

@@ -2,7 +2,7 @@
  * SLOB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes.
  *
- * Tests: mm/others/whole.c
+ * Tests: mm/others/whole.c, mm/others/inspect/slob.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"
@@ -93,16 +93,15 @@ static void expect_free(unsigned units, const unsigned (*want)[2], size_t n)
     const struct slob_page *p =
         supply_info(&test_pages, test_pages.supply_base);
     const int16_t *page = (const int16_t *)test_pages.supply_base;
-    unsigned at = p->slob_first;
-    unsigned length;
+    int at = p->slob_first;
 
     for (size_t i = 0; i < n; i++) {
-        KT_REQUIRE(slob_free_block(page, &at, &length));
+        KT_REQUIRE(at != SLOB_UNITS);
         KT_EQ(at, want[i][0]);
-        KT_EQ(length, want[i][1]);
-        at = (unsigned)(page[at] < 0 ? -page[at] : page[at + 1]);
+        KT_EQ(slob_block_length(page, at), want[i][1]);
+        at = slob_block_next(page, at);
     }
-    KT_TRUE(!slob_free_block(page, &at, &length));
+    KT_EQ(at, SLOB_UNITS);
     KT_EQ(p->slob_units, units);
 }
 
@@ -218,28 +217,22 @@ KTEST(slob, random_operations)
 
 KTEST(slob, a_full_page_is_on_no_list)
 {
-    struct slob_stat st;
     struct other_cache c = {.other_size = 2048};
     struct other_cache unit = {.other_size = 2};
 
     other_test_start(&slob_allocator);
     taken[0] = get_object(&c);
-    slob_stat(&st);
-    KT_EQ(st.stat_listed[SLOB_LARGE], 1);
+    KT_EQ(order_of(SLOB_LARGE), 1);
     taken[1] = get_object(&c);
-    slob_stat(&st);
-    KT_EQ(st.stat_listed[SLOB_LARGE], 0);
-    KT_EQ(st.stat_full, 1);
+    KT_EQ(order_of(SLOB_LARGE), 0);
+    KT_EQ(test_held(), 1);
     slob_allocator.op_cache_free(&c, taken[1]);
-    slob_stat(&st);
-    KT_EQ(st.stat_listed[SLOB_LARGE], 1);
-    KT_EQ(st.stat_full, 0);
+    KT_EQ(order_of(SLOB_LARGE), 1);
     KT_TRUE(get_object(&c) == taken[1]);
     for (int i = 0; i < MANY; i++)
         taken[i] = get_object(&unit);
     other_test_check();
-    slob_stat(&st);
-    KT_EQ(st.stat_gaps, MANY - 1);
+    KT_EQ(slob_stat.stat_gaps, MANY - 1);
     for (int i = 0; i < MANY; i++)
         slob_allocator.op_cache_free(&unit, taken[(i * 5) % MANY]);
     other_test_check();
@@ -338,6 +331,15 @@ KTEST(slob, check_finds_damage)
     ((int16_t *)page)[p->slob_first + 10] = 44;
     ((int16_t *)page)[p->slob_first + 1] = (int16_t)(p->slob_first + 10);
     expect_wrong("or has neighbours");
+    p = damaged(&page);
+    p->slob_first = 0;
+    p->slob_units = SLOB_UNITS; /* of a page that would have gone back */
+    ((int16_t *)page)[0] = ((int16_t *)page)[1] = SLOB_UNITS;
+    expect_wrong("not as many as are counted");
+    p = damaged(&page);
+    p->slob_units++; /* one of the block behind */
+    ((int16_t *)page)[p->slob_first]++;
+    expect_wrong("free bytes are not as many");
     p = damaged(&page);
     p->slob_class = SLOB_LARGE;
     expect_wrong("of another list");

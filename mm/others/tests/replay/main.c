@@ -81,11 +81,8 @@ static void add_count(const char *name, uint64_t value)
 
 static void count_slob(void)
 {
-    struct slob_stat st;
-
-    slob_stat(&st);
-    add_count("pages_scanned", st.stat_pages_scanned);
-    add_count("blocks_scanned", st.stat_blocks_scanned);
+    add_count("pages_scanned", slob_stat.stat_pages_scanned);
+    add_count("blocks_scanned", slob_stat.stat_blocks_scanned);
 }
 
 static void count_sunos(void)
@@ -98,7 +95,7 @@ static void count_sunos(void)
 
 static void count_slmb(void)
 {
-    add_count("pages_scanned", slmb_stat.stat_pages_scanned);
+    add_count("pages_scanned", slob_stat.stat_pages_scanned);
 }
 
 static void count_linux_slab(void)
