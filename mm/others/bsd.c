@@ -94,19 +94,16 @@ static void bucket_append(struct bsd_bucket *b, struct bsd_block *block)
 /* Pages that are got, with their record. The lock is released meanwhile. */
 static void *record_pages(size_t pages, unsigned bucket, size_t count)
 {
-    struct bsd_page *page;
     void *addr = NULL;
+    struct bsd_page *page;
 
-    other_unlock(&heap);
     if (pages <= UINT16_MAX)
-        addr = supply_alloc(heap.heap_supply, pages, PAGE_SIZE);
-    other_lock(&heap);
+        addr = other_get_pages(&heap, pages, PAGE_SIZE);
     if (addr == NULL)
         return NULL;
     page = supply_info(heap.heap_supply, addr);
     page->page_bucket = (uint16_t)bucket;
     page->page_count = (uint16_t)count;
-    other_count_pages(&heap, (ptrdiff_t)pages);
     return addr;
 }
 
@@ -182,8 +179,7 @@ static void *large_get(size_t size)
     return p;
 }
 
-/* Returns how many pages it has, which the caller frees without the lock. */
-static size_t large_put(const void *p, size_t size)
+static void large_put(void *p, size_t size)
 {
     unsigned i = bucket_of(size);
     struct bsd_page *page = record_of(p, i, size);
@@ -194,8 +190,7 @@ static size_t large_put(const void *p, size_t size)
                  p, pages, size);
     *page = (struct bsd_page){0};
     bsd_bucket[i].bucket_total--;
-    other_count_pages(&heap, -(ptrdiff_t)pages);
-    return pages;
+    other_put_pages(&heap, p, pages);
 }
 
 /* ---- the operations ----------------------------------------------------- */
@@ -251,13 +246,10 @@ static __attribute__((noinline)) void *large_alloc(size_t asked, size_t size,
 static __attribute__((noinline)) void
 large_free(void *p, size_t asked, size_t size, struct other_cache *c)
 {
-    size_t pages;
-
     other_lock(&heap);
-    pages = large_put(p, size);
-    other_count_free(&heap, c, asked, pages << PAGE_SHIFT, 0);
-    other_unlock(&heap);
-    supply_free(heap.heap_supply, p, pages);
+    large_put(p, size);
+    other_count_free(&heap, c, asked, ROUND_UP(size, (size_t)PAGE_SIZE), 0);
+    other_end(&heap);
 }
 
 static void bsd_init(struct supply *s)
@@ -293,80 +285,21 @@ static void *bsd_cache_alloc(struct other_cache *c)
                     ? small_alloc(c->other_size, size, c)
                     : large_alloc(c->other_size, size, c);
 
-    if (obj != NULL && c->other_ctor != NULL)
-        c->other_ctor(obj, c->other_size);
-    return obj;
+    return other_construct(c, obj);
 }
 
 static void bsd_cache_free(struct other_cache *c, void *obj)
 {
     size_t size = bsd_size(c);
 
-    if (c->other_dtor != NULL)
-        c->other_dtor(obj, c->other_size);
+    other_destroy(c, obj);
     if (likely(size <= BSD_MAX_SAVE))
         small_free(obj, c->other_size, size, c);
     else
         large_free(obj, c->other_size, size, c);
 }
 
-/* ---- looking ------------------------------------------------------------ */
-
-/* The list of a bucket. Counts its blocks for their pages. */
-static const char *check_list(unsigned i)
-{
-    const struct bsd_bucket *b = &bsd_bucket[i];
-    const struct bsd_block *last = NULL;
-    uintptr_t align = MIN((uintptr_t)1 << i, (uintptr_t)PAGE_SIZE);
-    size_t blocks = 0;
-
-    for (const struct bsd_block *f = b->bucket_next; f != NULL;
-         f = f->block_next) {
-        struct bsd_page *page = supply_info(heap.heap_supply, f);
-
-        if (page == NULL || page->page_bucket != i ||
-            ((uintptr_t)f & (align - 1)) != 0)
-            return "a list has a block of another bucket";
-        if (++blocks > b->bucket_free)
-            break;
-        page->page_listed++;
-        last = f;
-    }
-    if (blocks != b->bucket_free)
-        return "a list has not as many blocks as its bucket counts";
-    return last == b->bucket_last ? NULL : "a list does not end at its last";
-}
-
-/* Adds up the pages of all records, and counts free blocks again. */
-static const char *check_pages(size_t *pages)
-{
-    const struct supply *s = heap.heap_supply;
-
-    for (size_t i = 0; i < s->supply_pages; i++) {
-        const struct bsd_page *page = (struct bsd_page *)s->supply_info[i];
-        bool large = (size_t)1 << page->page_bucket > BSD_MAX_SAVE;
-
-        if (page->page_bucket == 0)
-            continue;
-        if (!large && page->page_listed != page->page_count)
-            return "a page has not as many blocks on the list as it counts";
-        *pages += large ? page->page_count
-                        : PAGES_FOR((size_t)1 << page->page_bucket);
-    }
-    return NULL;
-}
-
-static const char *check_lists(void)
-{
-    const struct supply *s = heap.heap_supply;
-    const char *wrong = NULL;
-
-    for (size_t i = 0; i < s->supply_pages; i++)
-        ((struct bsd_page *)s->supply_info[i])->page_listed = 0;
-    for (unsigned i = 0; wrong == NULL && i < BSD_BUCKETS; i++)
-        wrong = check_list(i);
-    return wrong;
-}
+/* ---- counts ------------------------------------------------------------- */
 
 static size_t bsd_free_bytes(void)
 {
@@ -377,36 +310,9 @@ static size_t bsd_free_bytes(void)
     return bytes;
 }
 
-/* All blocks are free or allocated, and all pages have a record. */
-static const char *check_totals(size_t pages)
-{
-    struct other_stat st = other_total(&heap);
-    size_t allocated = 0;
-
-    for (unsigned i = 0; i < BSD_BUCKETS; i++)
-        allocated += bsd_bucket[i].bucket_total - bsd_bucket[i].bucket_free;
-    if (allocated != st.stat_allocs - st.stat_frees)
-        return "blocks are neither free nor allocated";
-    return pages << PAGE_SHIFT == st.stat_held
-               ? NULL
-               : "pages with a record are not as many as are held";
-}
-
 static const char *bsd_check(void)
 {
-    const char *wrong;
-    size_t pages = 0;
-
-    other_stop(&heap);
-    wrong = check_lists();
-    if (wrong == NULL)
-        wrong = check_pages(&pages);
-    if (wrong == NULL)
-        wrong = check_totals(pages);
-    if (wrong == NULL)
-        wrong = other_check(&heap, bsd_free_bytes());
-    other_resume(&heap);
-    return wrong;
+    return bsd_verify(&heap);
 }
 
 static void bsd_stat(struct other_stat *out)

@@ -1,6 +1,6 @@
 /*
  * The allocator of 4.4BSD: its parameters, its counts, and its structures for
- * tests.
+ * tests and for what checks them.
  */
 #pragma once
 
@@ -37,5 +37,7 @@ extern struct bsd_bucket bsd_bucket[BSD_BUCKETS];
 struct bsd_page {
     uint16_t page_bucket; /* 0: no block begins here */
     uint16_t page_count;  /* free blocks; or pages, of a large request */
-    size_t page_listed;   /* for check(): blocks on the list */
 };
+
+/* NULL, or the first broken invariant (mm/others/inspect/bsd.c). */
+const char *bsd_verify(struct other_heap *h);

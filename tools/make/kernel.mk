@@ -108,7 +108,7 @@ WORKSHOP_SRC := $(filter-out mm/others/% tools/workshop/trace/%,\
 # is the lab's solution, where mm/others/yours.c is a skeleton.
 WORKSHOP_SRC += $(if $(wildcard $(OWN_LAB)/tests),$(addprefix mm/others/,\
                   supply.c whole.c bsd.c slob.c sunos.c inspect/verify.c \
-                  inspect/sunos.c inspect/slob.c tests/r1.c) \
+                  inspect/bsd.c inspect/sunos.c inspect/slob.c tests/r1.c) \
                   $(firstword \
                   $(wildcard $(OWN_LAB)/solution/mm/others/yours.c) \
                   mm/others/yours.c))

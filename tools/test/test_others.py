@@ -331,6 +331,10 @@ MISTAKES = [
      "            return false;", "svr4.pressure_returns_idle_pools"),
     ("pages are never returned", "supply",
      "    h->heap_back = run;", "", "svr4.large_requests_return_their_pages"),
+    ("a page may have lost free blocks", "inspect/bsd",
+     "return other_found_in(v, page) ==\n"
+     "                   page->page_count * MIN(bytes, (size_t)PAGE_SIZE)",
+     "return true", "bsd.check_finds_damage"),
     ("free blocks of a page may be neighbours", "inspect/slob",
      "if (at <= end ||", "if (at < end ||", "slob.check_finds_damage"),
     ("a page may be on any processor's list", "inspect/slob",

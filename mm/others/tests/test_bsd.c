@@ -2,6 +2,8 @@
  * The allocator of 4.4BSD: each case is an expectation of its description (E1,
  * E2 …), whose figures follow from the rules; then random operations, and
  * mistakes.
+ *
+ * Tests: mm/others/inspect/bsd.c
  */
 #include "mm/others/tests/other_test.h"
 #include "kernel/lib/string.h"
@@ -386,6 +388,9 @@ KTEST(bsd, check_finds_damage)
     damaged();
     b->bucket_last->block_next = b->bucket_next;
     expect_wrong("not as many blocks as its bucket");
+    damaged();
+    b->bucket_next->block_next->block_next = b->bucket_next;
+    expect_wrong("a block twice");
     damaged();
     b->bucket_next = b->bucket_next->block_next;
     expect_wrong("not as many blocks as its bucket");
