@@ -3,6 +3,7 @@
  * each place of each command (kernel/shell/usage.c).
  */
 #include "kernel/shell/usage.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/tests/shell_test.h"
@@ -518,5 +519,19 @@ KTEST(usage, the_table_has_every_command_and_place)
         check_usage(c->command_name, c->command_usage);
         if (!is_first(c->command_name))
             ktest_fail(__FILE__, __LINE__, "no row for %s", c->command_name);
+    }
+}
+
+KTEST(usage, help_shows_the_usage_of_every_command)
+{
+    char text[SHELL_LINE_MAX + 1];
+
+    for (const struct shell_command *c = __start_shell_commands;
+         c < __stop_shell_commands; c++) {
+        snprintf(text, sizeof(text), "help %s", c->command_name);
+        KT_EQ(shell_test_run(text), 0);
+        snprintf(text, sizeof(text), "usage: %s", c->command_name);
+        if (strncmp(shell_test_said, text, strlen(text)) != 0)
+            ktest_fail(__FILE__, __LINE__, "help %s", c->command_name);
     }
 }
