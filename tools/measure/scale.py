@@ -166,6 +166,14 @@ def write_doc(path, found):
                     "<!-- end -->" + after, encoding="utf-8")
 
 
+def write_heap(path, on, off):
+    """The page's sentence on what magazines cost in memory, in KiB."""
+    path.write_text(
+        re.sub(r"(the heap\s+has\s+)[\d,]+( KiB, with `magazines=off` )[\d,]+",
+               rf"\g<1>{on:,}\g<2>{off:,}", path.read_text(encoding="utf-8")),
+        encoding="utf-8")
+
+
 # ---- picture ----------------------------------------------------------------
 
 WIDE, HIGH, GAP = 190, 130, 48     # of a panel, and between two
@@ -233,6 +241,7 @@ def main():
           f"drawn in {args.out}.svg")
     if args.doc:
         write_doc(args.doc, found)
+        write_heap(args.doc, found["smp.heap.on.4"], found["smp.heap.off.4"])
 
 
 if __name__ == "__main__":

@@ -105,6 +105,16 @@ def test_magazines_cost_little_memory(smp):
 
 
 @pytest.mark.sample
+def test_the_sentence_on_memory_is_written(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("So the heap\nhas 1 KiB, with `magazines=off` 2 KiB.",
+                    "utf-8")
+    scale.write_heap(page, 1234, 999)
+    assert page.read_text("utf-8") == \
+        "So the heap\nhas 1,234 KiB, with `magazines=off` 999 KiB."
+
+
+@pytest.mark.sample
 def test_tables_and_picture(smp, tmp_path):
     found = scale.measure(smp, PROGRAMS)
     rows = list(scale.tables(found))
