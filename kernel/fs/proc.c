@@ -26,8 +26,9 @@
 #include "mm/segkmem.h"
 #include "mm/inspect/buddy_stat.h"
 
-#define ROOT       1u   /* inode number; the files follow */
-#define TEXT_FIRST 8192 /* bytes; growing a text changes the figures in it */
+#define ROOT         1u   /* inode number; the files follow */
+#define TEXT_FIRST   8192 /* bytes; growing a text changes the figures in it */
+#define KIB_PER_PAGE (PAGE_SIZE / KIB(1))
 
 /* ---- texts -------------------------------------------------------------- */
 
@@ -88,20 +89,50 @@ static void write_caches(struct text **t)
         kmastat_table(proc_print, t, false);
 }
 
-static void write_buddyinfo(struct text **t)
+/* Of an order of blocks. */
+struct order_row {
+    unsigned row_order;
+    size_t row_block_kib, row_free, row_free_kib;
+    char row_unusable[8]; /* per cent */
+    uint64_t row_allocs, row_frees;
+};
+
+#define ORDER(member, ...) COLUMN(struct order_row, member, __VA_ARGS__)
+
+static const struct column order_columns[] = {
+    ORDER(row_order, NUMBER, 5, "ORDER", "order"),
+    ORDER(row_block_kib, NUMBER, 9, "BLOCK/K", NULL),
+    ORDER(row_free, NUMBER, 8, "FREE", "free"),
+    ORDER(row_free_kib, NUMBER, 10, "FREE/K", NULL),
+    ORDER(row_unusable, CHARS, 9, "UNUSABLE%", NULL),
+    ORDER(row_allocs, NUMBER, 12, "ALLOCATED", "allocs"),
+    ORDER(row_frees, NUMBER, 12, "RETURNED", "frees"),
+    {0},
+};
+
+static void orders_rows(const struct table *t)
 {
     struct buddy_stat st;
 
     buddy_stat(&st);
-    proc_print(t, "%5s %9s %8s %10s %12s %12s\n", "order", "block/K", "free",
-               "free/K", "allocated", "returned");
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        proc_print(t, "%5u %9zu %8zu %10zu %12llu %12llu\n", order,
-                   (PAGE_SIZE << order) / KIB(1), st.stat_free[order],
-                   (st.stat_free[order] << order) * PAGE_SIZE / KIB(1),
-                   (unsigned long long)st.stat_allocs[order],
-                   (unsigned long long)st.stat_frees[order]);
+    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
+        unsigned unusable = buddy_unusable(&st, order);
+        struct order_row row = {
+            .row_order = order,
+            .row_block_kib = KIB_PER_PAGE << order,
+            .row_free = st.stat_free[order],
+            .row_free_kib = (st.stat_free[order] << order) * KIB_PER_PAGE,
+            .row_allocs = st.stat_allocs[order],
+            .row_frees = st.stat_frees[order],
+        };
+
+        snprintf(row.row_unusable, sizeof(row.row_unusable), "%u.%u",
+                 unusable / 10, unusable % 10);
+        table_row(t, &row);
+    }
 }
+
+const struct proc_table proc_buddyinfo = {order_columns, orders_rows};
 
 static void meminfo_row(struct text **t, const char *name, size_t pages)
 {
@@ -442,7 +473,7 @@ static const struct proc_file {
     void (*proc_write)(struct text **t);
     const struct proc_table *proc_table; /* instead */
 } files[] = {
-    {"kmastat", write_kmastat, NULL}, {"buddyinfo", write_buddyinfo, NULL},
+    {"kmastat", write_kmastat, NULL}, {"buddyinfo", NULL, &proc_buddyinfo},
     {"meminfo", write_meminfo, NULL}, {"tasks", NULL, &proc_tasks},
     {"mounts", write_mounts, NULL},   {"statfs", write_statfs, NULL},
     {"uptime", write_uptime, NULL},   {"servers", NULL, &proc_servers},

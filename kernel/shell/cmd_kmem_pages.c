@@ -3,6 +3,7 @@
  * pages: physical memory as a picture, or the frames around an address.
  */
 #include "drivers/console.h"
+#include "kernel/fs/proc.h"
 #include "kernel/lib/printf.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
@@ -14,57 +15,13 @@
 
 /* ---- buddyinfo ---------------------------------------------------------- */
 
-/* A row of `buddyinfo`. */
-struct order_row {
-    unsigned row_order, row_block; /* KiB */
-    size_t row_free, row_kib;
-    char row_unusable[HEAP_CELL];
-    uint64_t row_allocs, row_frees;
-};
-
-#define ORDER(member, ...) COLUMN(struct order_row, member, __VA_ARGS__)
-
-static const struct column order_columns[] = {
-    ORDER(row_order, NUMBER, 5, "ORDER", "order"),
-    ORDER(row_block, NUMBER, 9, "BLOCK/K", NULL),
-    ORDER(row_free, NUMBER, 8, "FREE", "free"),
-    ORDER(row_kib, NUMBER, 10, "FREE/K", NULL),
-    ORDER(row_unusable, CHARS, 9, "UNUSABLE%", NULL),
-    ORDER(row_allocs, NUMBER, 12, "ALLOCATED", "allocs"),
-    ORDER(row_frees, NUMBER, 12, "RETURNED", "frees"),
-    {0},
-};
-
-static void print_orders(const struct table *t, const struct buddy_stat *st)
-{
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++) {
-        struct order_row row = {
-            .row_order = order,
-            .row_block = (1u << order) * KIB_PER_PAGE,
-            .row_free = st->stat_free[order],
-            .row_kib = (st->stat_free[order] << order) * KIB_PER_PAGE,
-            .row_allocs = st->stat_allocs[order],
-            .row_frees = st->stat_frees[order],
-        };
-
-        heap_percent(buddy_unusable(st, order), 1000, row.row_unusable);
-        table_row(t, &row);
-    }
-}
-
 static void print_buddy_totals(const struct buddy_stat *st)
 {
-    size_t free = st->stat_free_pages, all = st->stat_total_pages, listed = 0;
+    size_t free = st->stat_free_pages, all = st->stat_total_pages;
     char percent[HEAP_CELL];
 
-    for (unsigned order = 0; order < BUDDY_ORDERS; order++)
-        listed += st->stat_free[order] << order;
-    kprintf("%zu of %zu pages free (%s%%), %zu KiB; on the lists %zu: ", free,
-            all, heap_percent(free, all, percent), free * KIB_PER_PAGE, listed);
-    if (listed == free)
-        kprintf("equal\n");
-    else
-        kprintf("! off by %+ld\n", (long)listed - (long)free);
+    kprintf("%zu of %zu pages free (%s%%), %zu KiB\n", free, all,
+            heap_percent(free, all, percent), free * KIB_PER_PAGE);
     if (st->stat_largest < 0)
         kprintf("no free block");
     else
@@ -92,11 +49,11 @@ static const struct column buddy_totals[] = {
 
 static int cmd_buddyinfo(char **argv UNUSED)
 {
-    struct table t = shell_table(order_columns);
+    struct table t = shell_table(proc_buddyinfo.proc_columns);
     struct buddy_stat st;
 
+    proc_buddyinfo.proc_rows(&t);
     buddy_stat(&st);
-    print_orders(&t, &st);
     if (t.table_json) {
         t.table_columns = buddy_totals;
         table_row(&t, &st);

@@ -232,6 +232,16 @@ def test_totals_agree_with_each_other_and_with_buddy(shell):
         == buddy[-1]["free_pages"] == memory["buddy_free"]
 
 
+def test_buddyinfo_shows_which_part_of_free_memory_is_in_smaller_blocks(shell):
+    rows = re.findall(r"(?m)^ +\d+ +\d+ +\d+ +(\d+) +(\d+\.\d) +\d+ +\d+$",
+                      shell.command("buddyinfo"))
+    kib = [int(free) for free, _ in rows]
+    assert len(rows) == 11
+    for order, (_, unusable) in enumerate(rows):
+        assert float(unusable) == pytest.approx(
+            100 * sum(kib[:order]) / sum(kib), abs=0.051)
+
+
 def test_reap_gives_pages_back(shell):
     def held():
         return records(shell, "kmastat -j")[-1]["total"]["mem"]
