@@ -134,29 +134,58 @@ static void orders_rows(const struct table *t)
 
 const struct proc_table proc_buddyinfo = {order_columns, orders_rows};
 
-static void meminfo_row(struct text **t, const char *name, size_t pages)
+/* Of a use of page frames. */
+struct use_row {
+    const char *row_shown; /* indented below the use that it is a part of */
+    const char *row_use;
+    size_t row_pages, row_kib;
+};
+
+#define USE(member, ...) COLUMN(struct use_row, member, __VA_ARGS__)
+
+static const struct column use_columns[] = {
+    USE(row_shown, STRING, -14, "USE", NULL),
+    USE(row_use, STRING, 0, NULL, "use"),
+    USE(row_pages, NUMBER, 9, "PAGES", "pages"),
+    USE(row_kib, NUMBER, 10, "KIB", NULL),
+    {0},
+};
+
+static void uses_row(const struct table *t, const char *shown, size_t pages)
 {
-    proc_print(t, "%-9s %9zu\n", name, pages * (PAGE_SIZE / KIB(1)));
+    struct use_row row = {shown, shown, pages, pages * KIB_PER_PAGE};
+
+    while (*row.row_use == ' ')
+        row.row_use++;
+    table_row(t, &row);
 }
 
-static void write_meminfo(struct text **t)
+static void uses_rows(const struct table *t)
 {
     const struct page_totals *totals = &page_totals;
     struct commit_stat commit;
-    struct segkmem_stat st;
+    struct buddy_pages buddy;
+    struct segkmem_stat held;
 
-    segkmem_stat(&st);
-    proc_print(t, "%-9s %9s\n", "what", "KiB");
-    meminfo_row(t, "total", totals->total_usable);
-    meminfo_row(t, "free", buddy_free_pages());
-    meminfo_row(t, "kernel", totals->total_kernel);
-    meminfo_row(t, "slab", st.stat_use[PAGE_SLAB] + st.stat_use[PAGE_HASH]);
-    meminfo_row(t, "oversize", st.stat_use[PAGE_OVERSIZE]);
-    meminfo_row(t, "user", frame_count());
+    buddy_pages(&buddy);
+    segkmem_stat(&held);
     commit_stat(&commit);
-    meminfo_row(t, "committed", commit_committed(&commit));
-    meminfo_row(t, "limit", commit_limit(&commit));
+    uses_row(t, "frames", totals->total_frames);
+    uses_row(t, "  reserved", totals->total_reserved);
+    uses_row(t, "  usable", totals->total_usable);
+    uses_row(t, "    kernel", totals->total_kernel);
+    uses_row(t, "    buddy", buddy.pages_total);
+    uses_row(t, "      free", buddy.pages_free);
+    uses_row(t, "      slab", held.stat_use[PAGE_SLAB]);
+    uses_row(t, "      hash", held.stat_use[PAGE_HASH]);
+    uses_row(t, "      oversize", held.stat_use[PAGE_OVERSIZE]);
+    uses_row(t, "      user", frame_count());
+    uses_row(t, "unused", (size_t)(totals->total_unused / PAGE_SIZE));
+    uses_row(t, "committed", commit_committed(&commit));
+    uses_row(t, "limit", commit_limit(&commit));
 }
+
+const struct proc_table proc_meminfo = {use_columns, uses_rows};
 
 static const char *const task_states[] = {
     [TASK_READY] = "ready",
@@ -474,7 +503,7 @@ static const struct proc_file {
     const struct proc_table *proc_table; /* instead */
 } files[] = {
     {"kmastat", write_kmastat, NULL}, {"buddyinfo", NULL, &proc_buddyinfo},
-    {"meminfo", write_meminfo, NULL}, {"tasks", NULL, &proc_tasks},
+    {"meminfo", NULL, &proc_meminfo}, {"tasks", NULL, &proc_tasks},
     {"mounts", write_mounts, NULL},   {"statfs", write_statfs, NULL},
     {"uptime", write_uptime, NULL},   {"servers", NULL, &proc_servers},
     {"caches", write_caches, NULL},   {"sessions", NULL, &proc_sessions},

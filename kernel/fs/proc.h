@@ -16,8 +16,8 @@ struct proc_table {
     void (*proc_rows)(const struct table *t);
 };
 
-extern const struct proc_table proc_buddyinfo, proc_tasks, proc_sessions,
-    proc_servers;
+extern const struct proc_table proc_buddyinfo, proc_meminfo, proc_tasks,
+    proc_sessions, proc_servers;
 
 /* The table of the kernel shell's command `mounts`, whose columns these are.
  * `path` is room for a path and for the same with its blanks escaped. With

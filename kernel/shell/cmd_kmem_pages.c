@@ -163,9 +163,6 @@ static void print_pages_legend(void)
         kprintf("! buddy counts %zu free pages\n", buddy_free_pages());
     kprintf("lower case: a cell of mixed frames; the letter is the commonest "
             "not free\n");
-    if (page_totals.total_unused)
-        kprintf("%llu MiB of RAM are above the direct map, unused\n",
-                (page_totals.total_unused >> 20));
 }
 
 /* Blocks of one kind, one after the other, or a frame. */
@@ -268,8 +265,7 @@ static void json_pages(void)
     kprintf("{\"frames\":%zu", page_count);
     for (enum page_state s = 0; s < PAGE_STATES; s++)
         kprintf(",\"%s\":%zu", page_state_name(s), count[s]);
-    kprintf(",\"buddy_free\":%zu,\"unused_bytes\":%llu}\n", buddy_free_pages(),
-            page_totals.total_unused);
+    kprintf("}\n");
 }
 
 /* ---- pages ADDR --------------------------------------------------------- */

@@ -3,6 +3,7 @@
  * panic on request, to show the report.
  */
 #include "drivers/console.h"
+#include "kernel/fs/proc.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
@@ -13,11 +14,7 @@
 #include "kernel/shell/words.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
-#include "mm/buddy.h"
-#include "mm/segkmem.h"
-#include "mm/inspect/buddy_stat.h"
-#include "kernel/vm/frame.h"
-#include "kernel/vm/space.h"
+#include "mm/page.h"
 
 /* ---- bt ----------------------------------------------------------------- */
 
@@ -126,68 +123,18 @@ static const struct column region_columns[] = {
     {0},
 };
 
-struct meminfo {
-    struct buddy_stat info_buddy;
-    struct segkmem_stat info_held;
-    struct commit_stat info_commit;
-};
-
-/* A row for each use of page frames, or one JSON object. A use without text is
- * only in JSON, one without a key only in the table. */
-static void print_uses(const struct meminfo *m, bool json)
-{
-    const struct page_totals *t = &page_totals;
-    const struct buddy_stat *buddy = &m->info_buddy;
-    const size_t *held = m->info_held.stat_use;
-    const struct {
-        const char *what, *key;
-        size_t pages;
-    } uses[] = {
-        {"page frames, holes and all", "frames", t->total_frames},
-        {NULL, "usable", t->total_usable},
-        {"  reserved", "reserved", t->total_reserved},
-        {"  the kernel and its tables", "kernel", t->total_kernel},
-        {"  managed by buddy", "buddy_pages", buddy->stat_total_pages},
-        {"    free", "buddy_free", buddy->stat_free_pages},
-        {"    allocated", NULL,
-         buddy->stat_total_pages - buddy->stat_free_pages},
-        {"      for slabs", "slab_pages", held[PAGE_SLAB]},
-        {"      for hash tables", "hash_pages", held[PAGE_HASH]},
-        {"      for oversize requests", "oversize_pages", held[PAGE_OVERSIZE]},
-        {"      for programs", "user_pages", frame_count()},
-        {"RAM above the direct map, unused", "unused_pages",
-         (size_t)(t->total_unused / PAGE_SIZE)},
-        {"committed: promised to programs", "committed",
-         commit_committed(&m->info_commit)},
-        {"  limit", "limit", commit_limit(&m->info_commit)},
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
-        if (json && uses[i].key != NULL)
-            kprintf("%s\"%s\":%zu", i == 0 ? "{" : ",", uses[i].key,
-                    uses[i].pages);
-        else if (!json && uses[i].what != NULL)
-            kprintf("%-34s %9zu %12zu\n", uses[i].what, uses[i].pages,
-                    uses[i].pages * (PAGE_SIZE / KIB(1)));
-}
-
 static int cmd_meminfo(char **argv UNUSED)
 {
     struct table t = shell_table(region_columns);
     const struct mem_region *r = page_regions;
-    struct meminfo m;
 
     for (; r < page_regions + page_region_count; r++)
         table_row(&t, &(struct region_row){
                           *r, (r->region_end - r->region_start) / KIB(1)});
-    buddy_stat(&m.info_buddy);
-    segkmem_stat(&m.info_held);
-    commit_stat(&m.info_commit);
     if (!t.table_json)
-        kprintf("\n%-34s %9s %12s\n", "PAGES OF 4 KIB", "PAGES", "KIB");
-    print_uses(&m, t.table_json);
-    if (t.table_json)
-        kprintf("}\n");
+        kprintf("\n");
+    t = shell_table(proc_meminfo.proc_columns);
+    proc_meminfo.proc_rows(&t);
     return 0;
 }
 

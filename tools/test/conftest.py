@@ -155,12 +155,12 @@ def memory(mebibytes, tasks=0):
     said = qemu.run(product("slate-workshop.elf", "workshop"),
                     "meminfo -j; kmastat -j kstack; poweroff",
                     memory=max(mebibytes, 16)).text
-    facts = {}
-    for line in said.splitlines():
-        if line.startswith("{"):
-            facts.update(json.loads(line))
-    lacks = (facts["frames"] - facts["buddy_free"]) * 4 - OWN \
-        + tasks * (facts["size"] // 1024 - STACK)
+    rows = [json.loads(line) for line in said.splitlines()
+            if line.startswith("{")]
+    pages = {row["use"]: row["pages"] for row in rows if "use" in row}
+    stack = next(row["size"] for row in rows if row.get("cache") == "kstack")
+    lacks = (pages["frames"] - pages["free"]) * 4 - OWN \
+        + tasks * (stack // 1024 - STACK)
     shadow = 8 / 7  # of what is added, too
     return mebibytes + math.ceil(max(lacks, 0) / 1024 * shadow)
 

@@ -20,16 +20,24 @@ PAGE = 4  # KiB
 
 def meminfos(text):
     """The figures of each `meminfo -j`, in pages."""
-    return [json.loads(line) for line in text.splitlines()
-            if line.startswith('{"frames"')]
+    found = []
+    for line in re.findall(r'^{"use":.*}', text, re.M):
+        row = json.loads(line)
+        if row["use"] == "frames":
+            found.append({})
+        found[-1][row["use"]] = row["pages"]
+    return found
 
 
 def files(text):
-    """The figures of each reading of /proc/meminfo, in KiB."""
+    """The figures of each reading of /proc/meminfo, and of `meminfo`, which
+    prints the same table, in KiB."""
     found = []
-    for table in re.findall(r"(?m)^what +KiB\r?\n((?:\w+ +\d+\r?\n)+)", text):
-        rows = dict(line.split() for line in table.splitlines())
-        found.append({name: int(kib) for name, kib in rows.items()})
+    for table in re.findall(r"(?m)^USE +PAGES +KIB\r?\n"
+                            r"((?: *\w+ +\d+ +\d+\r?\n)+)", text):
+        rows = [line.split() for line in table.splitlines()]
+        assert all(int(kib) == int(pages) * PAGE for _, pages, kib in rows)
+        found.append({use: int(kib) for use, _, kib in rows})
     return found
 
 
@@ -48,7 +56,7 @@ def test_both_rings_show_the_same(kernel, memory):
     result = run(kernel, "run -b promise 1000 60;run sleep 0.5;"
                  "run -b sleep 60;meminfo -j;meminfo;sessions -j",
                  memory=memory)
-    theirs, = files(result.text)
+    theirs, shown = files(result.text)
     ours, = meminfos(result.text)
     most, used = sessions(result.text).values()
     reserve = most["regions"] // 2 // 32
@@ -56,12 +64,8 @@ def test_both_rings_show_the_same(kernel, memory):
     assert ours["committed"] == used["pages"]
     assert theirs["limit"] == \
         min(ours["limit"] - reserve, most["pages"]) * PAGE
-    assert 0 < ours["user_pages"] < ours["committed"] - 1000 / PAGE
-    shown = dict(re.findall(r"(?m)^ *(committed|limit|for programs)\D+(\d+) ",
-                            result.text))
-    assert shown == {"committed": str(ours["committed"]),
-                     "limit": str(ours["limit"]),
-                     "for programs": str(ours["user_pages"])}
+    assert 0 < ours["user"] < ours["committed"] - 1000 / PAGE
+    assert shown == {use: pages * PAGE for use, pages in ours.items()}
 
 
 def test_free_shows_it(kernel):
@@ -83,7 +87,7 @@ def test_all_promises_end(kernel):
     assert "promise: 1000000 KiB: out of memory" in result.text
     assert before["committed"] == after["committed"] == 0
     assert during["committed"] * PAGE > 20000
-    assert before["user_pages"] == after["user_pages"] == 0
+    assert before["user"] == after["user"] == 0
 
 
 def test_what_is_promised_is_there(kernel):
@@ -115,11 +119,11 @@ def test_the_kernels_share(kernel):
     processes = "run -b sleep 60;" * 8
     result = run(kernel, "run -b sleep 60;meminfo -j;" + processes +
                  "meminfo -j")
-    one, nine = (info["slab_pages"] for info in meminfos(result.text))
+    one, nine = (info["slab"] for info in meminfos(result.text))
     assert (nine - one) / 8 == pytest.approx(5, abs=0.5)
     result = run(kernel, "run true;meminfo -j;ps;kmastat;slabs;pages;inodes;"
                  "meminfo -j")
-    before, after = (info["slab_pages"] for info in meminfos(result.text))
+    before, after = (info["slab"] for info in meminfos(result.text))
     assert before == after
 
 

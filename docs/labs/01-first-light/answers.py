@@ -49,7 +49,7 @@ def memory(machine):
     size = memory_of(machine)
     said = machine.run("meminfo -j; poweroff", memory=size).text
     rows = [json.loads(line) for line in re.findall(r"^\{.*\}", said, re.M)]
-    frames = next(row["frames"] for row in rows if "frames" in row)
+    frames = next(row["pages"] for row in rows if row.get("use") == "frames")
     ask = "print page_count * sizeof(struct page)"
     (seen,) = machine.gdb("poweroff", [("cmd_poweroff", [ask])],
                           memory=size).said

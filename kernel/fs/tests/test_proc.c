@@ -8,6 +8,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "mm/inspect/kmem_stat.h"
+#include "mm/page.h"
 
 static char *const text = fs_test_bytes;
 
@@ -133,10 +134,15 @@ KTEST(proc, kmastat_shows_one_moment)
 KTEST(proc, memory)
 {
     const char *s = read_all("/proc/meminfo");
+    uint32_t buddy = column(s, "    buddy", 2);
 
-    KT_TRUE(column(s, "total", 1) > column(s, "free", 1));
-    KT_TRUE(column(s, "slab", 1) != UINT32_MAX);
-    KT_TRUE(column(s, "user", 1) != UINT32_MAX);
+    KT_EQ(column(s, "frames", 1), page_count);
+    KT_EQ(column(s, "  reserved", 2) + column(s, "  usable", 2), page_count);
+    KT_EQ(column(s, "    kernel", 2) + buddy, column(s, "  usable", 2));
+    KT_LE(column(s, "      free", 2) + column(s, "      slab", 2) +
+              column(s, "      user", 2),
+          buddy);
+    KT_EQ(column(s, "limit", 2), 4 * column(s, "limit", 1));
     s = read_all("/proc/buddyinfo");
     KT_EQ(count_lines(s), 12);
 }

@@ -236,7 +236,7 @@ CASE(files,
 CASE(proc,
      {"kmastat pipe_buffer", "CACHE *", 0},
      {"kmastat no_such", "kmastat: no cache matches no_such\n*", 1},
-     {"free", "what *", 0},
+     {"free", "USE *", 0},
      {"uptime", "up 0 days 00:*", 0},
      {"ps | grep -c ' libtest$'", "1\n", 0},
      {"ps x", "usage: ps\n", 2})

@@ -15,14 +15,14 @@ static size_t meminfo(const char *row)
     FILE *f = fopen("/proc/meminfo", "r");
     size_t n = strlen(row);
     char line[80];
-    size_t kib = 0;
+    size_t pages = 0;
 
     CHECK(f != NULL);
     while (fgets(line, sizeof(line), f) != NULL)
         if (strncmp(line, row, n) == 0 && line[n] == ' ')
-            kib = (size_t)strtol(line + n, NULL, 10);
+            pages = (size_t)strtol(line + n, NULL, 10);
     fclose(f);
-    return kib;
+    return pages * (PAGE_SIZE / KIB(1));
 }
 
 /* Bytes that could be promised now. */
