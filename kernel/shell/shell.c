@@ -142,14 +142,15 @@ static const struct shell_command *synonym(const char *name)
 
 static int unknown(const char *name)
 {
-    const struct shell_command *c = synonym(name) ?: nearest(name);
+    const struct shell_command *c = synonym(name);
 
     if (shell_only_workshop(name))
         return 1;
-    if (!synonym(name) && taskcmd_is_program(name))
+    if (!c && taskcmd_is_program(name))
         return shell_error("no command \"%.32s\"; it is a program: run %.32s, "
                            "or sh",
                            name, name);
+    c = c ?: nearest(name);
     if (!c)
         return shell_error("no command \"%.32s\"; `help` lists them", name);
     return shell_error(
@@ -193,42 +194,27 @@ static int run_words(char **argv)
     return result;
 }
 
-/* Pipes are of the programs' shell. */
-static int refuse_pipe(char *line)
-{
-    char *argv[SHELL_ARGS_MAX + 1];
-    int argc;
-
-    while (words_next(&line, &argc, argv) != WORDS_SH)
-        continue;
-    return shell_error("%s: only programs have pipes and redirections, in "
-                       "`sh`; nothing was run",
-                       argv[argc]);
-}
-
-static int refuse_line(enum words_error error, char *line)
-{
-    if (error == WORDS_QUOTE)
-        return shell_error("a quote is not closed; nothing was run");
-    if (error == WORDS_SH)
-        return refuse_pipe(line);
-    return shell_error("more than %d words in a command; nothing was run",
-                       SHELL_ARGS_MAX);
-}
-
 int shell_execute(char *line)
 {
     char *argv[SHELL_ARGS_MAX + 1];
-    enum words_error error;
     int result = 0;
     int argc;
 
     if (strlen(line) > SHELL_LINE_MAX)
         return shell_error("more than %d characters; nothing was run",
                            SHELL_LINE_MAX);
-    error = words_check(line);
-    if (error != WORDS_OK)
-        return refuse_line(error, line);
+    switch (words_check(line)) {
+    case WORDS_OK:
+        break;
+    case WORDS_QUOTE:
+        return shell_error("a quote is not closed; nothing was run");
+    case WORDS_SH:
+        return shell_error("only programs have pipes and redirections, in "
+                           "`sh`; nothing was run");
+    case WORDS_MANY:
+        return shell_error("more than %d words in a command; nothing was run",
+                           SHELL_ARGS_MAX);
+    }
     interrupted = false;
     while (line && !interrupted && !pager_quit()) {
         words_next(&line, &argc, argv);
@@ -333,8 +319,9 @@ void shell_run(void)
     }
 }
 
-/* Each failure inside the stopped machine's shell adds a stack frame. */
-static void enter_panic(void)
+/* The shell of a panicked machine, on polled consoles. A failure inside it
+ * enters it again, on the same stack. */
+static void inspect(const void *arg UNUSED)
 {
     static unsigned depth;
 
@@ -346,13 +333,6 @@ static void enter_panic(void)
             cpu_halt();
     }
     kprintf("Only this shell still runs: `reboot` starts again.\n");
-}
-
-/* The shell of a panicked machine, on polled consoles. */
-static void inspect(const void *arg)
-{
-    (void)arg;
-    enter_panic();
     for (;;) {
         char *line = read_line(PROMPT_PANIC);
 

@@ -42,7 +42,6 @@ enum words_error words_next(char **at, int *argc, char **argv)
 {
     char *p = *at;
     char end = ' ';
-    bool of_sh;
 
     *argc = 0;
     while (is_blank(end)) {
@@ -55,12 +54,10 @@ enum words_error words_next(char **at, int *argc, char **argv)
         }
         if (*argc == SHELL_ARGS_MAX)
             return WORDS_MANY;
-        argv[*argc] = p;
-        of_sh = strchr("|<>&", *p) != NULL;
-        end = take_word(&p);
-        if (of_sh)
+        if (strchr("|<>&", *p) != NULL)
             return WORDS_SH;
-        ++*argc;
+        argv[(*argc)++] = p;
+        end = take_word(&p);
     }
     argv[*argc] = NULL;
     *at = end == ';' ? p : NULL;

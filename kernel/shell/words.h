@@ -9,7 +9,7 @@ enum words_error {
     WORDS_OK,
     WORDS_QUOTE, /* a quote is not closed */
     WORDS_MANY,  /* more than SHELL_ARGS_MAX words in a command */
-    WORDS_SH,    /* a pipe or redirection; argv ends with it, not with NULL */
+    WORDS_SH,    /* a pipe or redirection, which are of the programs' shell */
 };
 
 /*

@@ -151,7 +151,7 @@ def test_a_long_report_is_whole(traces):
     ("nothing", 'slate: no command "nothing"; `help` lists them'),
     ("reap", "reap: a stopped machine only prints reports; type this at the "
              "kernel's prompt"),
-    ("kmastat | more", "slate: |: only programs have pipes and redirections, "
+    ("kmastat | more", "slate: only programs have pipes and redirections, "
                        "in `sh`; nothing was run")])
 def test_a_wrong_line_gets_one_line(traces, line, answer):
     assert traces[0][f"slate {line}"] == f"{answer}\n"

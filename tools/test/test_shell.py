@@ -97,15 +97,11 @@ def test_wrong_input_is_refused(shell, line):
     assert is_error(text), text
 
 
-@pytest.mark.parametrize("line, said", [
-    ("kmastat | head -5", "|: only programs have pipes and redirections, in "
-                          "`sh`; nothing was run"),
-    ("echo a; log |head", "|head: only programs have pipes and redirections, "
-                          "in `sh`; nothing was run"),
-    ("cache -o alloc > /x", ">: only programs have pipes and redirections, in "
-                            "`sh`; nothing was run")])
-def test_pipes_are_of_the_programs_shell(shell, line, said):
-    assert shell.command(line) == f"slate: {said}\n"
+@pytest.mark.parametrize("line", ["kmastat | head -5", "echo a; log |head",
+                                  "cache -o alloc > /x"])
+def test_pipes_are_of_the_programs_shell(shell, line):
+    assert shell.command(line) == ("slate: only programs have pipes and "
+                                   "redirections, in `sh`; nothing was run\n")
     assert shell.command("echo '|' \"> b\"") == "| > b\n"
 
 
