@@ -155,46 +155,35 @@ static void close_playground(void)
         object_cache = NULL;
 }
 
-static struct play_cache *make_cache(const char *name,
-                                     const struct play_order *o)
-{
-    struct play_cache *pc;
-
-    if (!open_playground())
-        return NULL;
-    pc = kmem_cache_alloc(cache_cache, KM_NOSLEEP);
-    if (!pc)
-        return NULL;
-    pc->play_cp = kmem_cache_create(name, o->order_size, o->order_align,
-                                    o->order_ctor ? play_ctor : NULL,
-                                    o->order_ctor ? play_dtor : NULL);
-    if (!pc->play_cp) {
-        kmem_cache_free(cache_cache, pc);
-        return NULL;
-    }
-    if (o->order_plain)
-        kmem_debug_uncolour(pc->play_cp);
-    list_init(&pc->play_objects);
-    pc->play_count = 0;
-    list_insert_before(&play_caches, &pc->play_link);
-    return pc;
-}
-
 static int play_create(char **argv)
 {
-    struct play_order order = {0};
+    struct play_order o = {0};
+    struct play_cache *pc = NULL;
+    struct kmem_cache *cp = NULL;
     struct kmem_cache_stat st;
-    struct play_cache *pc;
 
-    if (read_order(argv, &order))
+    if (read_order(argv, &o))
         return 1;
-    pc = make_cache(argv[2], &order);
-    if (!pc) {
+    if (open_playground())
+        pc = kmem_cache_alloc(cache_cache, KM_NOSLEEP);
+    if (pc)
+        cp = kmem_cache_create(argv[2], o.order_size, o.order_align,
+                               o.order_ctor ? play_ctor : NULL,
+                               o.order_ctor ? play_dtor : NULL);
+    if (!cp) {
+        if (pc)
+            kmem_cache_free(cache_cache, pc);
         close_playground();
         return shell_error("there is no memory for a cache; `kmem list` shows "
                            "what could be freed");
     }
-    kmem_cache_stat(pc->play_cp, &st);
+    if (o.order_plain)
+        kmem_debug_uncolour(cp);
+    pc->play_cp = cp;
+    pc->play_count = 0;
+    list_init(&pc->play_objects);
+    list_insert_before(&play_caches, &pc->play_link);
+    kmem_cache_stat(cp, &st);
     kprintf("%s: %zu byte%s each, chunk %zu, %zu in a slab of %zu page%s; "
             "no slab yet\n",
             st.stat_name, st.stat_size, plural(st.stat_size), st.stat_chunk,
