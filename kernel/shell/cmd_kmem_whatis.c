@@ -55,20 +55,6 @@ static bool is_small(const struct place *p)
 
 /* ---- whatis ------------------------------------------------------------- */
 
-/* The same in the debug layout: after the object are the rest of its chunk
- * and, in mode Z, redzones. */
-static const char *part_in_debug(const struct place *p,
-                                 const struct kmem_buf_stat *b, size_t offset)
-{
-    if (!(p->place_st.stat_modes & KMF_REDZONE))
-        return "beyond the object, in the chunk's padding";
-    if (offset >= p->place_st.stat_redzone_end)
-        return "in the redzone before the next object";
-    return offset < p->place_st.stat_size && b->stat_state == KMEM_BUF_USED
-               ? "in the redzone after the bytes asked for"
-               : "in the redzone after the object";
-}
-
 static const char *part_of_chunk(const struct place *p,
                                  const struct kmem_buf_stat *b, size_t offset)
 {
@@ -79,8 +65,13 @@ static const char *part_of_chunk(const struct place *p,
         return "the link to the next free object";
     if (offset < b->stat_size)
         return "in the object";
-    return st->stat_modes ? part_in_debug(p, b, offset)
-                          : "beyond the object, in the chunk's padding";
+    if (!(st->stat_modes & KMF_REDZONE))
+        return "beyond the object, in the chunk's padding";
+    if (offset >= st->stat_redzone_end)
+        return "in the redzone before the next object";
+    return offset < st->stat_size && b->stat_state == KMEM_BUF_USED
+               ? "in the redzone after the bytes asked for"
+               : "in the redzone after the object";
 }
 
 static const char *state_text(const struct kmem_buf_stat *b)
@@ -347,25 +338,20 @@ static const char *link_text(const struct place *p, size_t i,
     return text;
 }
 
-static void print_cell(const struct place *p, size_t i)
+/* With `audited`, also the last transaction on it. */
+static void print_chunk_row(const struct place *p, size_t i, bool audited)
 {
     struct kmem_buf_stat b = chunk_stat(p, i);
-    char link[HEAP_CELL];
+    const struct kmem_transaction *t =
+        b.stat_state == KMEM_BUF_FREE ? &b.stat_free : &b.stat_alloc;
+    char link[HEAP_CELL], age[HEAP_CELL], caller[DEBUGCMD_CALLER];
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
             chunk_offset(p, i),
             chunks.cell[i] == '!' ? "!" : heap_buf_state(&b),
             link_text(p, i, link));
-}
-
-/* The last transaction on chunk `i`. */
-static void print_owner(const struct place *p, size_t i)
-{
-    struct kmem_buf_stat b = chunk_stat(p, i);
-    const struct kmem_transaction *t =
-        b.stat_state == KMEM_BUF_FREE ? &b.stat_free : &b.stat_alloc;
-    char caller[DEBUGCMD_CALLER], age[HEAP_CELL];
-
+    if (!audited)
+        return;
     if (t->trans_depth == 0)
         kprintf(" %5s %6s  -", "-", "-");
     else
@@ -386,9 +372,7 @@ static void print_chunks(const struct place *p)
         kprintf(" %5s %6s  %s", "OWNER", "AGE", "CALLER");
     for (size_t i = 0; i < n && !shell_interrupted(); i++) {
         kprintf("%s", i % columns ? "  " : "\n");
-        print_cell(p, i);
-        if (audited)
-            print_owner(p, i);
+        print_chunk_row(p, i, audited);
     }
     kprintf("\n");
 }
