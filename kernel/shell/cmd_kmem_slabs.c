@@ -12,8 +12,7 @@
 #define CELLS_BESIDE 28 /* as many fit after a row's other columns */
 #define CELLS_BELOW  64 /* in a row of their own */
 #define SHOWN        8  /* slabs of each state that are shown without -v */
-#define BINS         11 /* of the histogram */
-#define BAR          40
+#define BAR          40 /* characters of the histogram */
 
 /* ---- cells -------------------------------------------------------------- */
 
@@ -128,34 +127,24 @@ static void print_slab(const struct table *t, struct kmem_cache *cp,
     table_row(t, &row);
 }
 
-/* The smallest number of used objects in a bin. The first bin is 0 alone, the
- * last one all `n`; those between are alike. */
-static size_t bin_start(size_t bin, size_t n)
-{
-    if (bin == 0 || bin == BINS)
-        return bin == 0 ? 0 : n + 1;
-    return 1 + ((bin - 1) * (MAX(n, 1u) - 1) + BINS - 3) / (BINS - 2);
-}
-
 /* Slabs by objects in use. Too big for a stack; one shell, one command at a
  * time. */
 static size_t using[HEAP_MAP_BITS + 1];
 
+/* A row for none in use, one for all, and at most ten between. */
 static void print_histogram(const struct kmem_cache_stat *st)
 {
+    size_t all = MIN(st->stat_slab_objects, (size_t)HEAP_MAP_BITS);
+    size_t step = (all + 9) / 10;
     char range[24];
 
-    kprintf("\n%7s %7s   objects used of %zu\n", "USED", "SLABS",
-            st->stat_slab_objects);
-    for (size_t bin = 0; bin < BINS; bin++) {
-        size_t low = bin_start(bin, st->stat_slab_objects);
-        size_t next = bin_start(bin + 1, st->stat_slab_objects);
+    kprintf("\n%7s %7s   objects used of %zu\n", "USED", "SLABS", all);
+    for (size_t low = 0, next; low <= all; low = next) {
         size_t count = 0;
 
-        if (low == next)
-            continue;
+        next = low == 0 || low == all ? low + 1 : MIN(low + step, all);
         for (size_t used = low; used < next; used++)
-            count += using[MIN(used, HEAP_MAP_BITS + (size_t)0)];
+            count += using[used];
         snprintf(range, sizeof(range), "%zu-%zu", low, next - 1);
         if (next - low == 1)
             snprintf(range, sizeof(range), "%zu", low);

@@ -129,7 +129,7 @@ def test_slabs_counts_slabs_by_objects_in_use(shell, box):
         assert int(row["slabs"]) == sum(low <= n <= high for n in used), row
         at = high + 1
     assert at == 21 and bins[0]["high"] is bins[-1]["high"] is None
-    assert len(bins) == 11 and len(used) == 3
+    assert len(bins) == 12 and len(used) == 3
 
 
 def test_the_slab_of_an_address_follows_the_freelist(shell, box):
