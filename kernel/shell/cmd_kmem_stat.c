@@ -87,6 +87,7 @@ struct kmastat {
     struct table ks_table; /* to the console, or into /proc/caches */
     heap_key_t *ks_key;
     const char *ks_pattern;
+    struct heap_sum ks_sum; /* of what the pattern selects */
     bool ks_zero;
 };
 
@@ -325,11 +326,9 @@ static void print_sums(const struct kmastat *ks, size_t hidden)
 {
     const struct table *t = &ks->ks_table;
     struct heap_totals totals;
-    struct heap_sum selected;
 
     if (ks->ks_pattern) {
-        selected = select_caches(ks->ks_pattern);
-        print_sum(t, "TOTAL of these", &selected);
+        print_sum(t, "TOTAL of these", &ks->ks_sum);
     } else {
         heap_totals(&totals);
         print_kinds(t, &totals);
@@ -350,13 +349,14 @@ static int cmd_kmastat(char **argv)
         .ks_table = {kmastat_columns, print_console, NULL, shell_option('j')},
         .ks_key = key_of(shell_value('s')),
         .ks_pattern = argv[1],
+        .ks_sum = select_caches(argv[1]),
         .ks_zero = shell_option('z')};
     struct heap_totals t;
     size_t hidden;
 
     if (argv[1] && strcmp(argv[1], "--merged") == 0)
         return heap_print_merged();
-    if (select_caches(ks.ks_pattern).sum_caches == 0)
+    if (ks.ks_sum.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);
     if (!ks.ks_table.table_json)
