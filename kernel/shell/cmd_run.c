@@ -176,9 +176,10 @@ static int program_path(const char *name, path_t path)
     if (strchr(name, '/') != NULL)
         return try_program("", name, path);
     error = try_program("/bin/", name, path);
-    if (error != -ENOENT || try_program("/sbin/", name, path) == 0)
-        return error == -ENOENT ? 0 : error;
-    snprintf(path, sizeof(path_t), "/bin/%s", name);
+    if (error == -ENOENT && try_program("/sbin/", name, path) == 0)
+        return 0;
+    if (error == -ENOENT)
+        snprintf(path, sizeof(path_t), "/bin/%s", name);
     return error;
 }
 
