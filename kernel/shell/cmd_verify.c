@@ -24,11 +24,11 @@
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
 
-/* ---- caches ------------------------------------------------------------- */
-
+/* A cache, or a check of something else. In the table are only caches. */
 struct verify_row {
-    struct kmem_cache_stat row_stat;
-    char row_shown[KMEM_NAME_MAX + 2]; /* its name, with a mark */
+    const char *row_check, *row_cache; /* one of them is NULL */
+    char row_shown[KMEM_NAME_MAX + 2]; /* the cache, with a mark */
+    size_t row_checked;                /* objects; all ones: it is a check */
     unsigned row_bad;
     const char *row_where, *row_broken; /* NULL: every invariant holds */
 };
@@ -36,20 +36,24 @@ struct verify_row {
 #define VERIFY(member, ...) COLUMN(struct verify_row, row_##member, __VA_ARGS__)
 
 static const struct column verify_columns[] = {
-    VERIFY(stat.stat_name, CHARS, 0, NULL, "cache"),
+    VERIFY(check, STRING, 0, NULL, "check"),
+    VERIFY(cache, STRING, 0, NULL, "cache"),
     VERIFY(shown, CHARS, -HEAP_NAME, "CACHE", NULL),
-    VERIFY(stat.stat_total, NUMBER, 8, "CHECKED", "checked"),
+    VERIFY(checked, OPTIONAL, 8, "CHECKED", "checked"),
     VERIFY(bad, NUMBER, 3, "BAD", "bad"),
     VERIFY(where, STRING, -16, "FIRST-BAD", "first_bad"),
     VERIFY(broken, STRING, -4, "KIND", "kind"),
     {0},
 };
 
+/* ---- caches ------------------------------------------------------------- */
+
 /* Returns 1 if the cache is broken. Prints a bad row, and if `good` any. */
 static unsigned verify_row(const struct table *t, struct kmem_cache *cp,
                            const struct kmem_cache_stat *st, bool good)
 {
-    struct verify_row row = {.row_stat = *st};
+    struct verify_row row = {.row_cache = st->stat_name,
+                             .row_checked = st->stat_total};
     const char *where = NULL;
 
     row.row_broken = kmem_cache_verify(cp, &where);
@@ -144,8 +148,6 @@ static const struct check {
     {"sessions", session_verify, false}, {"processors", cpu_verify, false},
 };
 
-#define CHECKS ARRAY_SIZE(checks)
-
 /* A change that was interrupted is complete after the program has run again. */
 static const char *run_check(const struct check *c, const char **where)
 {
@@ -162,29 +164,26 @@ static const char *run_check(const struct check *c, const char **where)
 
 /* Everything that is not inside one cache, with a line for each thing that is
  * broken. Returns how many are, caches included. */
-static int verify_rest(unsigned bad_caches)
+static int verify_rest(const struct table *t, unsigned bad_caches)
 {
-    bool json = shell_option('j');
-    const char *wrong[CHECKS];
-    const char *where[CHECKS];
     unsigned bad = bad_caches;
 
-    for (size_t i = 0; i < CHECKS; i++) {
-        wrong[i] = run_check(&checks[i], &where[i]);
-        bad += wrong[i] != NULL && (i > 0 || bad_caches == 0);
-    }
-    if (json) {
-        kprintf("{\"bad\":%u", bad);
-        for (size_t i = 0; i < CHECKS; i++) {
-            kprintf(",\"%s\":", checks[i].check_name);
-            print_json(print_console, NULL, wrong[i] ? wrong[i] : "");
+    for (const struct check *c = checks; c < checks + ARRAY_SIZE(checks); c++) {
+        struct verify_row row = {.row_check = c->check_name,
+                                 .row_checked = SIZE_MAX};
+        const char *where = NULL;
+
+        row.row_broken = run_check(c, &where);
+        if (row.row_broken) {
+            row.row_bad = 1;
+            row.row_where = where;
+            bad += c != checks || bad_caches == 0;
+            shell_error("%s: %s: %s", c->check_name, where, row.row_broken);
         }
-        kprintf("}\n");
+        if (t->table_json)
+            table_row(t, &row);
     }
-    for (size_t i = 0; i < CHECKS; i++)
-        if (wrong[i])
-            shell_error("%s: %s: %s", checks[i].check_name, where[i], wrong[i]);
-    if (bad == 0 && !json)
+    if (bad == 0 && !t->table_json)
         kprintf("caches, supplier, %zu page frames, page tables, tasks, "
                 "sessions, programs,\npromised memory, ports, pipes, inodes, "
                 "mounts and files: every invariant holds\n",
@@ -208,7 +207,7 @@ static int cmd_verify(char **argv)
     if (shell_interrupted()) /* nothing is known of the rest */
         return (int)bad;
     if (!only)
-        return verify_rest(bad);
+        return verify_rest(&t, bad);
     if (bad)
         return shell_error("'%s' breaks an invariant; see above", argv[1]);
     return 0;

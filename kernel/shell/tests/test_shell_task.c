@@ -153,8 +153,9 @@ KTEST(shell_task, verify_finds_faults)
     table->table_used--;
     s.actor_task->task_space->space_pages++;
     KT_EQ(shell_test_run("verify -j"), 1);
-    KT_SAID(1, "\"bad\":1,\"heap\":\"\"");
-    KT_SAID(0, "\"programs\":\"\"");
+    KT_SAID(1, "{\"check\":\"heap\",\"bad\":0}");
+    KT_SAID(1, "{\"check\":\"programs\",\"bad\":1,\"first_bad\":\"server(%d)\"",
+            (int)s.actor_pid);
     s.actor_task->task_space->space_pages--;
     KT_EQ(shell_test_run("verify"), 0);
     actor_end(&c);
