@@ -153,12 +153,22 @@ static int parse_signal(const char *word)
 
 /* A killed task ends when it next runs. The shell sleeps to let it run, so that
  * the next prompt can report its end. */
-static int signal_task(const char *word, int signal)
+static int cmd_kill(char **argv)
 {
+    const char *word = argv[2] ?: argv[1];
     bool group = word[0] == '-';
+    int signal = SIGTERM;
     uint32_t number;
     int error;
 
+    if (!taskcmd_alive())
+        return 1;
+    if (argv[2])
+        signal = argv[1][0] == '-' ? parse_signal(argv[1] + 1) : -1;
+    if (signal < 0)
+        return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
+                           "-TERM, before the pid",
+                           argv[1], SIG_MAX);
     if (!parse_u32(word + group, &number) || number == 0 || number > INT32_MAX)
         return shell_error(
             "'%.32s' is neither a pid nor a group with a - in front", word);
@@ -171,21 +181,6 @@ static int signal_task(const char *word, int signal)
     if (signal != 0)
         sched_sleep_ms(MS_TO_DIE);
     return 0;
-}
-
-static int cmd_kill(char **argv)
-{
-    int signal = SIGTERM;
-
-    if (!taskcmd_alive())
-        return 1;
-    if (argv[2])
-        signal = argv[1][0] == '-' ? parse_signal(argv[1] + 1) : -1;
-    if (signal < 0)
-        return shell_error("'%.32s' is no signal; -0 to -%d are, or a name as "
-                           "-TERM, before the pid",
-                           argv[1], SIG_MAX);
-    return signal_task(argv[2] ?: argv[1], signal);
 }
 
 static void offer_signals(const struct shell_offer *o)
