@@ -251,6 +251,7 @@ def test_make_compare():
                       "and SVr4 most",
                       "on one processor with one group SLMB costs almost "
                       "twice as much as SLOB",
+                      "SLUB costs less than SLAB",
                       "after boot SLOB holds least, then SLUB, then SLAB"]
 
 
