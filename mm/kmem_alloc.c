@@ -40,15 +40,22 @@ static void *oversize_alloc(size_t size, int flags)
     size_t pages = PAGES_FOR(size);
     void *buf;
 
-    while ((buf = kmem_getpages(pages, PAGE_OVERSIZE, NULL)) == NULL &&
-           (flags & KM_NOSLEEP) == 0)
+    for (;;) {
+        kmem_transfer_begin();
+        buf = kmem_getpages(pages, PAGE_OVERSIZE, NULL);
+        if (buf != NULL || (flags & KM_NOSLEEP) != 0)
+            break;
+        kmem_transfer_end();
         if (pages > BUDDY_MAX_PAGES || !mm_wait_for_memory())
             kmem_out_of_memory("kmem_alloc", size);
+    }
     for (size_t i = 0; buf != NULL && i < pages; i++)
         virt_to_page(buf)[i].page_bytes = i == 0 ? size : 0;
     mm_lock(&kmem_oversize.oversize_lock);
     kmem_oversize.oversize_allocs += buf != NULL;
     kmem_oversize.oversize_fails += buf == NULL;
+    kmem_oversize.oversize_pages += buf != NULL ? pages : 0;
+    kmem_transfer_end();
     mm_unlock(&kmem_oversize.oversize_lock);
     return buf;
 }
@@ -87,9 +94,12 @@ static void check_oversize(const void *buf, size_t size)
 static void oversize_free(void *buf, size_t size)
 {
     check_oversize(buf, size);
+    kmem_transfer_begin();
     kmem_freepages(buf, PAGES_FOR(size));
     mm_lock(&kmem_oversize.oversize_lock);
     kmem_oversize.oversize_frees++;
+    kmem_oversize.oversize_pages -= PAGES_FOR(size);
+    kmem_transfer_end();
     mm_unlock(&kmem_oversize.oversize_lock);
 }
 

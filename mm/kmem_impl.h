@@ -288,10 +288,10 @@ size_t kmem_hash_pages(size_t buckets);
  * were requested. So the fast path has one comparison for both. */
 extern size_t kmem_class_max;
 
-/* Allocations of more than the last class, oversize for short. segkmem counts
- * their pages. */
+/* Allocations of more than the last class, oversize for short. */
 extern struct kmem_oversize {
     mm_lock_t oversize_lock; /* guards the others */
+    size_t oversize_pages;   /* allocated now */
     uint64_t oversize_allocs;
     uint64_t oversize_frees;
     uint64_t oversize_fails;

@@ -16,10 +16,18 @@
 static struct {
     mm_lock_t lock;
     struct list slabs; /* oldest first */
+    size_t pages;
 } unmapped = {
     .lock = MM_LOCK_INIT("kmem unmapped", LOCK_RANK_CACHE),
     .slabs = LIST_INIT(unmapped.slabs),
 };
+
+/* Adds to the pages of the queue, or removes some. */
+static void count_unmapped(ptrdiff_t pages)
+{
+    MM_ASSERT(mm_lock_held(&unmapped.lock));
+    unmapped.pages += (size_t)pages;
+}
 
 static void map_slab(const struct kmem_slab *sp, size_t pages, bool present)
 {
@@ -54,6 +62,7 @@ static struct kmem_slab *oldest(const struct kmem_cache *cp)
 
         if (cp == NULL || sp->slab_cache == cp) {
             list_remove(&sp->slab_link);
+            count_unmapped(-(ptrdiff_t)sp->slab_cache->cache_slab_pages);
             found = sp;
             break;
         }
@@ -76,10 +85,12 @@ size_t kmem_unmapped_release(const struct kmem_cache *cp)
 
 size_t kmem_unmapped_pages(void)
 {
-    struct segkmem_stat seg;
+    size_t pages;
 
-    segkmem_stat(&seg);
-    return seg.stat_use[PAGE_UNMAPPED];
+    mm_lock(&unmapped.lock);
+    pages = unmapped.pages;
+    mm_unlock(&unmapped.lock);
+    return pages;
 }
 
 /* Destroys the objects of a slab that is on no list, unmaps its pages and
@@ -92,6 +103,7 @@ static void unmap(struct kmem_cache *cp, struct kmem_slab *sp)
     map_slab(sp, cp->cache_slab_pages, false);
     mm_lock(&unmapped.lock);
     list_insert_before(&unmapped.slabs, &sp->slab_link);
+    count_unmapped((ptrdiff_t)cp->cache_slab_pages);
     mm_unlock(&unmapped.lock);
     while (kmem_unmapped_pages() > page_count / QUEUE_SHARE &&
            (sp = oldest(NULL)) != NULL)

@@ -260,12 +260,10 @@ void kmem_own_stat(const struct kmem_cache *cp, const void *obj,
 void kmem_oversize_stat(struct kmem_oversize_stat *out)
 {
     const struct kmem_oversize *o = &kmem_oversize;
-    struct segkmem_stat seg;
 
-    segkmem_stat(&seg);
-    out->stat_pages = seg.stat_use[PAGE_OVERSIZE];
     mm_lock(&kmem_oversize.oversize_lock);
     out->stat_inuse = (size_t)(o->oversize_allocs - o->oversize_frees);
+    out->stat_pages = o->oversize_pages;
     out->stat_allocs = o->oversize_allocs;
     out->stat_frees = o->oversize_frees;
     out->stat_fails = o->oversize_fails;

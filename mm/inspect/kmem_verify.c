@@ -342,23 +342,31 @@ static const char *verify_sums(void)
 {
     uint32_t begun = __atomic_load_n(&kmem_transfers_begun, __ATOMIC_SEQ_CST);
     bool moving = __atomic_load_n(&kmem_transfers, __ATOMIC_SEQ_CST) != 0;
+    struct kmem_oversize_stat oversize;
     struct segkmem_stat seg;
     size_t slab = 0;
     size_t hash = 0;
+    size_t unmapped = MM_DEBUG ? kmem_unmapped_pages() : 0;
     const char *why = NULL;
 
     sum_pages(&slab, &hash);
+    kmem_oversize_stat(&oversize);
     segkmem_stat(&seg);
     if (slab != seg.stat_use[PAGE_SLAB])
         why = "slab pages of all caches are not segkmem's";
     else if (hash != seg.stat_use[PAGE_HASH])
         why = "hash pages of all caches are not segkmem's";
+    else if (unmapped != seg.stat_use[PAGE_UNMAPPED])
+        why = "unmapped pages are not segkmem's";
+    else if (oversize.stat_pages != seg.stat_use[PAGE_OVERSIZE])
+        why = "oversize pages are not segkmem's";
     if (why == NULL || moving ||
         begun != __atomic_load_n(&kmem_transfers_begun, __ATOMIC_SEQ_CST))
         return NULL;
     snprintf(where_text, sizeof(where_text),
-             "segkmem: %zu slab, %zu hash pages", seg.stat_use[PAGE_SLAB],
-             seg.stat_use[PAGE_HASH]);
+             "segkmem: %zu slab, %zu hash, %zu oversize pages",
+             seg.stat_use[PAGE_SLAB], seg.stat_use[PAGE_HASH],
+             seg.stat_use[PAGE_OVERSIZE]);
     return why;
 }
 

@@ -223,6 +223,21 @@ KTEST(kmem_verify, buffers_that_are_busy)
     test_destroy(cp);
 }
 
+#ifdef MM_HOST
+KTEST(kmem_verify, unmapped_pages)
+{
+    void *lost = kmem_getpages(1, PAGE_UNMAPPED, NULL);
+
+    KT_REQUIRE(lost != NULL);
+    TEST_VERIFY_SAYS(NULL, "unmapped pages are not segkmem's");
+    kmem_transfer_begin();
+    TEST_VERIFY(NULL); /* another task may be moving it */
+    kmem_transfer_end();
+    kmem_freepages(lost, 1);
+    TEST_VERIFY(NULL);
+}
+#endif
+
 /* ---- circles ------------------------------------------------------------ */
 
 static bool count_walk(const struct kmem_buf_stat *b, void *arg)
