@@ -143,8 +143,8 @@ void slabs_caches_lock(struct slabs *all);
 void slabs_caches_unlock(struct slabs *all);
 
 /* A record of that many bytes for a client's cache. NULL: there is no memory.
- * The cache begins when all of it is set. It ends when its last user destroys
- * it, who has no allocated objects. */
+ * The cache begins when all of it is set. It ends when the last of its users
+ * destroys it; then none of its objects is allocated. */
 void *slabs_record(struct slabs *all, const struct other_cache *c,
                    size_t bytes);
 void slabs_add(struct slabs *all, struct slabs_cache *k);
