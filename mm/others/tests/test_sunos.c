@@ -130,6 +130,7 @@ KTEST(sunos, E3_better_fit_and_first_fit)
     KT_EQ(sunos_stat.stat_exact_fits, 2);
     KT_EQ(nodes(), 4);
     KT_EQ(sunos_depth(), 3);
+    KT_EQ(sunos_root->node_size, 512); /* the largest */
 }
 
 KTEST(sunos, E4_better_fit_is_not_best_fit)
