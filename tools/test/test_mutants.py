@@ -1,5 +1,7 @@
 """The tests notice when mm/ is changed (tools/test/mutants.py)."""
 
+import subprocess
+
 import pytest
 
 from conftest import long
@@ -201,10 +203,19 @@ def test_faults_are_shown_when_they_are_found(monkeypatch):
     assert (result.tried, result.survived, result.unexplained) == (3, 2, 1)
 
 
+def require_built(*names):
+    """The objects of programs that are older than mm/ are those of another
+    mm/: all mutants would be killed."""
+    for name in names:
+        path = (mutants.BUILD / name).relative_to(mutants.ROOT)
+        assert subprocess.run(["make", "--question", path], cwd=mutants.ROOT,
+                              stdout=subprocess.DEVNULL).returncode == 0, \
+            f"{path} is missing or old: make {path}"
+
+
 @pytest.fixture(scope="session")
 def tests_of_mm():
-    for name in ("mutants/mmtest", "threads/mmthreads"):
-        assert (mutants.BUILD / name).exists(), f"{name}: make test-all"
+    require_built("mutants/mmtest", "threads/mmthreads")
     return mutants.Tests()
 
 
@@ -247,7 +258,7 @@ def test_what_the_watchdog_ends_is_not_killed(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="session")
 def seeds_of_mm():
-    assert (mutants.BUILD / "races/mmraces").exists(), "mmraces: make test-host"
+    require_built("races/mmraces")
     return mutants.Seeds()
 
 
