@@ -139,16 +139,9 @@ enum kmem_reap_mode {
     KMEM_REAP_ALL, /* every free slab */
 };
 
-struct kmem_reap_result {
-    size_t reap_slabs; /* released */
-    size_t reap_pages;
-    size_t reap_objects; /* destructors run, where there is one */
-    size_t reap_kept;    /* free slabs that the working set kept */
-};
-
-/* Releases what `mode` allows of one cache; *out (may be NULL) says what. */
-void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
-                     struct kmem_reap_result *out);
+/* Releases the free slabs of one cache that `mode` allows, and returns how
+ * many. */
+size_t kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
 
 /* The same for every cache, the allocator's own last. Returns the pages that
  * segkmem got. Requests that arrive while one runs return 0 at once. Runs

@@ -336,20 +336,6 @@ void kmem_cache_free(struct kmem_cache *cp, void *buf)
 
 /* ---- the list of caches ------------------------------------------------- */
 
-/* The first cache whose number is larger. The list's lock is held; the list is
- * in the order of the numbers. */
-struct kmem_cache *kmem_list_after(uint32_t number)
-{
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
-    list_for_each (l, &kmem_caches) {
-        struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
-
-        if (cp->cache_number > number)
-            return cp;
-    }
-    return NULL;
-}
-
 /* The cache of this name, or, if that is NULL, at this address, which may be
  * any. The list's lock is held. */
 struct kmem_cache *kmem_list_find(const char *name, const void *handle)

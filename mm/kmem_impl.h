@@ -140,7 +140,6 @@ struct kmem_cache {
     uint64_t cache_hash_rescales;
     uint64_t cache_hash_depth; /* all lookups: steps after the first */
     uint64_t cache_reaps;
-    uint64_t cache_reaped_slabs;
 };
 
 /* The slab data of the page that holds a small buffer (3.2.2). */
@@ -206,7 +205,6 @@ void kmem_hash_enter(struct kmem_cache *cp, struct kmem_bufctl *bcp);
 struct kmem_bufctl *kmem_hash_remove(struct kmem_cache *cp, const void *buf);
 bool kmem_give(struct kmem_cache *cp, void *buf);
 struct kmem_cache *kmem_list_find(const char *name, const void *handle);
-struct kmem_cache *kmem_list_after(uint32_t number);
 bool kmem_grow_or_wait(struct kmem_cache *cp, int flags);
 void kmem_out_of_memory(const char *name, size_t size);
 void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
@@ -317,6 +315,7 @@ static inline struct kmem_slab *kmem_slab_prev(const struct kmem_slab *sp)
 struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode m);
 /* How many slabs a reap may take now. With cache_lock held. */
 uint32_t kmem_reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode);
+struct kmem_cache *kmem_hold_previous(struct kmem_cache *cp);
 void kmem_reap_init(void);
 void kmem_count(const struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees);
 void kmem_count_fold(struct kmem_cache *cp);

@@ -434,21 +434,10 @@ void kmem_mag_decide(struct kmem_cache *cp)
 /* kmem_mag_decide for all caches. */
 void kmem_mag_decide_all(void)
 {
-    struct kmem_cache *cp;
-    uint32_t number = 0;
+    struct kmem_cache *cp = NULL;
 
-    for (;;) {
-        mm_lock(&kmem_list_lock);
-        cp = kmem_list_after(number);
-        if (cp != NULL)
-            kmem_hold(cp);
-        mm_unlock(&kmem_list_lock);
-        if (cp == NULL)
-            return;
-        number = cp->cache_number;
+    while ((cp = kmem_hold_previous(cp)) != NULL)
         kmem_mag_decide(cp);
-        kmem_release(cp);
-    }
 }
 
 /* kmem_mag_disable for all caches, and for those that are created until

@@ -61,64 +61,62 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode mode)
     return sp;
 }
 
-void kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode,
-                     struct kmem_reap_result *out)
+size_t kmem_cache_reap(struct kmem_cache *cp, enum kmem_reap_mode mode)
 {
-    struct kmem_reap_result r = {0};
     struct kmem_slab *sp;
+    size_t slabs = 0;
 
     kmem_hold(cp);
     kmem_transfer_begin();
     if (MM_MAGAZINES)
         kmem_mag_reap(cp, mode);
-    for (; (sp = kmem_slab_pop(cp, mode)) != NULL; r.reap_slabs++)
+    for (; (sp = kmem_slab_pop(cp, mode)) != NULL; slabs++)
         kmem_slab_destroy(cp, sp);
-    if (r.reap_slabs != 0)
+    if (slabs != 0)
         kmem_hash_rescale(cp);
     kmem_transfer_end();
     mm_lock(&cp->cache_lock);
     cp->cache_reaps++;
-    cp->cache_reaped_slabs += r.reap_slabs;
     cp->cache_last_reap_ms = mm_clock_ms();
-    cp->cache_last_reap_freed = (uint32_t)r.reap_slabs;
-    r.reap_kept = cp->cache_last_reap_kept = cp->cache_free_slabs;
+    cp->cache_last_reap_freed = (uint32_t)slabs;
+    cp->cache_last_reap_kept = cp->cache_free_slabs;
     mm_unlock(&cp->cache_lock);
-    r.reap_pages = r.reap_slabs * cp->cache_slab_pages;
-    if (cp->cache_dtor != NULL)
-        r.reap_objects = r.reap_slabs * cp->cache_slab_chunks;
     kmem_release(cp);
-    if (out != NULL)
-        *out = r;
+    return slabs;
 }
 
-/* The cache before `l` on the list, held. There is always one: the first is
- * never destroyed. */
-static struct kmem_cache *hold_previous(const struct list *l)
+/* The cache before `cp` on the list, the last one if that is NULL; NULL: there
+ * is none. Holds it, and releases `cp`. */
+struct kmem_cache *kmem_hold_previous(struct kmem_cache *cp)
 {
-    struct kmem_cache *cp;
+    struct kmem_cache *previous = NULL;
+    struct list *l;
 
     mm_lock(&kmem_list_lock);
-    cp = list_entry(l->prev, struct kmem_cache, cache_link);
-    kmem_hold(cp);
+    l = cp == NULL ? kmem_caches.prev : cp->cache_link.prev;
+    if (l != &kmem_caches) {
+        previous = list_entry(l, struct kmem_cache, cache_link);
+        kmem_hold(previous);
+    }
     mm_unlock(&kmem_list_lock);
-    return cp;
+    if (cp != NULL)
+        kmem_release(cp);
+    return previous;
 }
 
 size_t kmem_reap(enum kmem_reap_mode mode)
 {
-    struct kmem_cache *cp, *prev;
-    struct kmem_reap_result r;
-    size_t pages = 0;
+    struct kmem_cache *cp = NULL;
+    size_t pages = 0, slabs;
 
     if (__atomic_exchange_n(&kmem_reaping, true, __ATOMIC_ACQUIRE))
         return 0;
     if (MM_DEBUG && mode == KMEM_REAP_ALL)
         pages = kmem_unmapped_release(NULL);
-    for (cp = hold_previous(&kmem_caches); cp != NULL; cp = prev) {
-        kmem_cache_reap(cp, mode, &r);
-        pages += cp->cache_supplier.getpages == NULL ? r.reap_pages : 0;
-        prev = cp == &kmem_cache_cache ? NULL : hold_previous(&cp->cache_link);
-        kmem_release(cp);
+    while ((cp = kmem_hold_previous(cp)) != NULL) {
+        slabs = kmem_cache_reap(cp, mode);
+        if (cp->cache_supplier.getpages == NULL)
+            pages += slabs * cp->cache_slab_pages;
     }
     __atomic_store_n(&kmem_reaping, false, __ATOMIC_RELEASE);
     return pages;

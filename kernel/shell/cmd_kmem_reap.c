@@ -16,8 +16,8 @@
 struct reap_sum {
     struct table rs_table;
     bool rs_dry; /* only says what a reap would take */
-    struct kmem_reap_result rs_all;
     size_t rs_rows;
+    size_t rs_slabs, rs_kept, rs_pages, rs_objects;
 };
 
 struct reap_row {
@@ -80,7 +80,8 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
 {
     struct reap_row row = {.row_last = "never"};
     const struct kmem_cache_stat *st = &row.row_stat;
-    struct kmem_reap_result r = {0};
+    struct kmem_cache_stat after;
+    size_t slabs;
 
     kmem_cache_stat(cp, &row.row_stat);
     if (st->stat_free_slabs == 0 && st->stat_trapped == 0 && !always)
@@ -89,22 +90,20 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
         row.row_last =
             heap_age(mm_clock_ms() - st->stat_last_reap_ms, row.row_age);
     if (sum->rs_dry) {
-        r.reap_slabs = st->stat_reapable;
-        r.reap_pages = r.reap_slabs * st->stat_slab_pages;
-        r.reap_kept = st->stat_free_slabs - r.reap_slabs;
-        if (st->stat_flags & KMEM_STAT_DTOR)
-            r.reap_objects = r.reap_slabs * st->stat_slab_objects;
+        slabs = st->stat_reapable;
+        row.row_kept = st->stat_free_slabs - slabs;
     } else {
-        kmem_cache_reap(cp, mode, &r);
-        row.row_freed = r.reap_slabs;
+        slabs = row.row_freed = kmem_cache_reap(cp, mode);
+        kmem_cache_stat(cp, &after);
+        row.row_kept = after.stat_last_reap_kept;
     }
-    row.row_kept = r.reap_kept;
     table_row(&sum->rs_table, &row);
     sum->rs_rows++;
-    sum->rs_all.reap_slabs += r.reap_slabs;
-    sum->rs_all.reap_pages += r.reap_pages;
-    sum->rs_all.reap_objects += r.reap_objects;
-    sum->rs_all.reap_kept += r.reap_kept;
+    sum->rs_slabs += slabs;
+    sum->rs_kept += row.row_kept;
+    sum->rs_pages += slabs * st->stat_slab_pages;
+    if (st->stat_flags & KMEM_STAT_DTOR)
+        sum->rs_objects += slabs * st->stat_slab_objects;
 }
 
 /* The allocator's own caches last: a reaped slab of another cache frees objects
@@ -166,8 +165,7 @@ static int cmd_reap(char **argv)
                     kmem_unmapped_release(cp));
     kprintf("slabs: %zu freed, %zu kept; pages: %zu freed; "
             "objects: %zu destroyed\n",
-            sum.rs_all.reap_slabs, sum.rs_all.reap_kept, sum.rs_all.reap_pages,
-            sum.rs_all.reap_objects);
+            sum.rs_slabs, sum.rs_kept, sum.rs_pages, sum.rs_objects);
     if (sum.rs_dry) {
         kprintf("(a reap would do this; nothing was changed)\n");
         print_interval();

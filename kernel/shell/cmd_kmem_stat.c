@@ -79,7 +79,6 @@ static const struct column kmastat_columns[] = {
     JSON(ws_min, "ws_min"),
     JSON(ws_limit, "ws_limit"),
     JSON(reaps, "reaps"),
-    JSON(reaped_slabs, "reaped_slabs"),
     {0},
 };
 

@@ -435,7 +435,7 @@ static void end_heap(unsigned kind)
     kmem_cache_stat(heap[kind], &st);
     KT_EQ(st.stat_inuse, 0);
     KT_NE(st.stat_trapped, 0);
-    kmem_cache_reap(heap[kind], KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(heap[kind], KMEM_REAP_ALL);
     kmem_cache_stat(heap[kind], &st);
     KT_EQ(st.stat_trapped, 0);
     KT_EQ(kmem_cache_destroy(heap[kind]), 0);

@@ -267,7 +267,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
         (table = kmem_hash_table(cp, KMEM_HASH_INITIAL)) == NULL)
         goto out;
     kmem_unmapped_release(cp);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     error = switch_modes(cp, modes, &table, &buckets);
     if (table != NULL)
         kmem_hash_table_free(table, buckets);

@@ -98,7 +98,6 @@ static void stat_traffic(struct kmem_cache *cp, struct kmem_cache_stat *out)
     out->stat_hash_rescales = cp->cache_hash_rescales;
     out->stat_hash_depth = cp->cache_hash_depth;
     out->stat_reaps = cp->cache_reaps;
-    out->stat_reaped_slabs = cp->cache_reaped_slabs;
     out->stat_last_reap_ms = cp->cache_last_reap_ms;
     out->stat_last_reap_freed = cp->cache_last_reap_freed;
     out->stat_last_reap_kept = cp->cache_last_reap_kept;

@@ -63,7 +63,6 @@ struct kmem_cache_stat {
     size_t stat_ws_limit; /* L */
     size_t stat_reapable; /* slabs that a reap would free now */
     uint64_t stat_reaps;
-    uint64_t stat_reaped_slabs;
     uint64_t stat_last_reap_ms; /* clock at the last reap; 0 = never */
     size_t stat_last_reap_freed;
     size_t stat_last_reap_kept;

@@ -323,7 +323,7 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
 /* Pages of slabs and hash tables, as the caches count them. */
 static void sum_pages(size_t *slab, size_t *hash)
 {
-    MM_ASSERT(mm_lock_held(&kmem_list_lock));
+    mm_lock(&kmem_list_lock);
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
 
@@ -334,6 +334,7 @@ static void sum_pages(size_t *slab, size_t *hash)
             *hash += kmem_hash_pages(cp->cache_hash_mask + 1);
         mm_unlock(&cp->cache_lock);
     }
+    mm_unlock(&kmem_list_lock);
 }
 
 /* Whether the caches hold the pages that segkmem counts, unless pages were
@@ -372,21 +373,15 @@ static const char *verify_sums(void)
 
 const char *kmem_verify(const char **where)
 {
-    struct kmem_cache *cp;
+    struct kmem_cache *cp = NULL;
     const char *why = NULL;
-    uint32_t number = 0;
 
-    do { /* with the list's lock no cache is destroyed */
-        mm_lock(&kmem_list_lock);
-        cp = kmem_list_after(number);
-        if (cp == NULL) {
-            why = verify_sums();
-        } else {
-            number = cp->cache_number;
-            why = kmem_cache_verify(cp, where);
-        }
-        mm_unlock(&kmem_list_lock);
-    } while (cp != NULL && why == NULL);
+    while (why == NULL && (cp = kmem_hold_previous(cp)) != NULL)
+        why = kmem_cache_verify(cp, where);
+    if (cp != NULL)
+        kmem_release(cp);
+    if (why == NULL)
+        why = verify_sums();
     *where = why == NULL ? NULL : where_text;
     return why;
 }

@@ -188,7 +188,7 @@ KTEST(kmem, S23_colour_goes_on_after_a_reap)
         test_alloc(cp, 0, 1);
         KT_EQ(offset(test_obj[0]), k % colours * 8);
         test_free(cp, 0, 1);
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(cp, KMEM_REAP_ALL);
     }
     test_destroy(cp);
 }

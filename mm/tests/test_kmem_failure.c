@@ -147,7 +147,7 @@ KTEST(kmem_failure, growth_that_runs_out_of_bufctls_half_way)
     KT_REQUIRE(create_large());
     bufctls_had = kmem_bufctl_cache->cache_slab_chunks - 2;
     KT_EQ(fail_nth(alloc_under_shortage, free_one), 4);
-    kmem_cache_reap(subject, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(subject, KMEM_REAP_ALL);
     KT_EQ(kmem_inuse(kmem_bufctl_cache), inuse);
     destroy();
 }
@@ -171,7 +171,7 @@ static bool alloc_and_rescale(void)
 static void shrink_again(void)
 {
     test_free(subject, 0, 170);
-    kmem_cache_reap(subject, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(subject, KMEM_REAP_ALL);
     KT_EQ(subject->cache_hash_mask + 1, 64);
     test_alloc(subject, 1, 170);
 }
@@ -247,7 +247,6 @@ KTEST(kmem_failure, rescale_overtaken_by_a_reap)
     KT_NEEDS(MIB(3));
     struct kmem_cache *rich = kmem_cache_create("t_rich", 500, 0, NULL, NULL);
     struct kmem_cache *cp;
-    struct kmem_reap_result r;
 
     pool_fill(700);
     cp = kmem_cache_create_from("t_fail", 4096, 0, NULL, NULL, &pool_supplier);
@@ -262,8 +261,7 @@ KTEST(kmem_failure, rescale_overtaken_by_a_reap)
     kmem_update();
     test_free(cp, 60 + 351, 690);
     kmem_cache_free(rich, test_obj[690]);
-    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    KT_EQ(r.reap_slabs, 351);
+    KT_EQ(kmem_cache_reap(cp, KMEM_REAP_WS), 351);
     KT_EQ(cp->cache_slabs, 60);
     KT_EQ(rich->cache_slabs, 0);
     KT_NE(cp->cache_hash_mask + 1, 256);

@@ -24,7 +24,7 @@ KTEST(kmem, S29_slab_and_bufctls_come_from_their_own_caches)
     KT_REQUIRE(sp != NULL);
     KT_TRUE(test_slab_of(kmem_slab_cache, sp)->slab_cache == kmem_slab_cache);
     test_free(cp, 0, 2 * n + 1);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_EQ(kmem_inuse(kmem_slab_cache), slabs);
     KT_EQ(kmem_inuse(kmem_bufctl_cache), bufctls);
     test_destroy(cp);
@@ -150,10 +150,10 @@ static void check_steps(struct kmem_cache *cp, const size_t *grow, size_t steps)
         size_t shrink = (size_t[]){83, 339, 1363, 5459}[steps];
 
         test_free(cp, shrink + 1, n);
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(cp, KMEM_REAP_ALL);
         KT_EQ(buckets(cp), size);
         test_free(cp, shrink, shrink + 1);
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(cp, KMEM_REAP_ALL);
         size /= 4;
         KT_EQ(buckets(cp), size);
         n = shrink;

@@ -87,7 +87,7 @@ KTEST(kmem, S34_freelist_pointer_of_an_exhausted_cache_is_the_sentinel)
     test_alloc(cp, PER, PER + 1);
     KT_TRUE(cp->cache_freelist == test_slab_of(cp, test_obj[PER]));
     test_free(cp, 0, PER + 1);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     KT_TRUE(test_slab(cp, 0) == NULL);
     end(cp);
@@ -257,7 +257,7 @@ KTEST(kmem, S37_reclaim_touches_one_slab)
     for (size_t i = 0; i < 3; i++)
         heads[i] = sp[i]->slab_head;
     KT_TRUE(test_slab(cp, 3) == sp[3]);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_EQ(cp->cache_slabs, 3);
     KT_TRUE(listed(cp, sp[0], sp[2], sp[1]));
     for (size_t i = 0; i < 3; i++)

@@ -155,7 +155,7 @@ KTEST(magazines, a_refill_keeps_the_order_of_the_slab)
 {
     begin(64);
     warm(0);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     test_alloc(cp, 0, 60);
     for (unsigned i = 1; i < 60; i++)
         KT_TRUE((char *)test_obj[i] == (char *)test_obj[i - 1] + 64);
@@ -170,7 +170,7 @@ KTEST(magazines, a_refill_takes_objects_of_one_slab)
 
     begin(64);
     warm(0);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     slab = cp->cache_slab_chunks;
     before = cp->cache_refilled;
     test_alloc(cp, 0, (unsigned)(2 * slab));
@@ -224,18 +224,18 @@ KTEST(magazines, idle_magazines_and_their_slabs_go_in_one_reap)
     test_free(cp, 0, 20 * ROUNDS);
     KT_GE(full(), 10);
     kmem_update();
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
     KT_GE(full(), 10);
     test_alloc(cp, 0, 6 * ROUNDS);
     test_free(cp, 0, 6 * ROUNDS);
     kmem_update();
     kept = full() - cp->cache_depot[KMEM_FULL].depot_limit;
     KT_GE(kept, 3);
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
     KT_EQ(full(), kept);
     kmem_update();
     kmem_update();
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
     KT_EQ(full(), 0);
     KT_EQ(empty(), 0);
     KT_LE(cp->cache_slabs, 1);
@@ -253,12 +253,12 @@ KTEST(magazines, a_reap_follows_the_interval)
     kmem_update();
     kmem_update();
     kmem_ws_interval = KMEM_WS_INFINITE;
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
     KT_GE(full(), 10);
     test_alloc(cp, 0, 20 * ROUNDS); /* so that m is 0 */
     test_free(cp, 0, 20 * ROUNDS);
     kmem_ws_interval = 0;
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
     KT_EQ(full(), 0);
     kmem_ws_interval = interval;
     end();
@@ -270,7 +270,7 @@ KTEST(magazines, a_reap_of_all_reaches_every_processor)
     for (unsigned cpu = 0; cpu < MM_CPUS_MAX; cpu++)
         warm(cpu);
     KT_NE(trapped(), 0);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_EQ(trapped(), 0);
     KT_EQ(full(), 0);
     KT_EQ(empty(), 0);
@@ -339,7 +339,7 @@ KTEST(magazines, counts_are_those_of_clients)
     KT_EQ(st.stat_inuse, 100);
     KT_EQ(st.stat_allocs, 100 + MM_CPUS_MAX * 4 * ROUNDS);
     KT_EQ(st.stat_frees, MM_CPUS_MAX * 4 * ROUNDS);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     test_free(cp, 0, 100);
     st = test_stat(cp);
     KT_EQ(st.stat_inuse, 0);
@@ -369,7 +369,7 @@ KTEST(magazines, what_tools_see)
     kmem_cache_free(cp, round);
     KT_TRUE(kmem_buf_stat(round, &buf));
     KT_TRUE(buf.stat_state == KMEM_BUF_FREE && buf.stat_in_magazine);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     kmem_mag_stat(cp, &st);
     KT_EQ(st.stat_cpus, 0);
     KT_GE(st.stat_served, 3 * 4 * ROUNDS);
@@ -506,7 +506,7 @@ KTEST(magazines, a_wrong_address_is_found_when_it_is_drained)
     cc = cp->cache_cpu[0];
     buf = kmem_cache_alloc(cp, KM_NOSLEEP);
     kmem_cache_free(cp, nothing);
-    KT_PANICS(kmem_cache_reap(cp, KMEM_REAP_ALL, NULL),
+    KT_PANICS(kmem_cache_reap(cp, KMEM_REAP_ALL),
               "was freed, but is not an allocated buffer of cache t_mag");
     cp->cache_drained += cc->cc_rounds - 1; /* the wrong one is the last */
     cc->cc_rounds = 1;

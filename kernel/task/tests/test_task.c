@@ -361,7 +361,7 @@ KTEST(task, a_stack_keeps_its_guard_in_the_cache)
     KT_TRUE(paging_writable((vaddr_t)stack + 2 * PAGE_SIZE));
     kmem_cache_free(cp, stack);
     KT_TRUE(!paging_readable((vaddr_t)stack));
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_TRUE(paging_readable((vaddr_t)stack));
 }
 

@@ -174,7 +174,7 @@ KTEST(kmem_debug, S57_modified_is_found_by_a_reap)
 
     kmem_cache_free(cp, obj);
     obj[2] = 77;
-    TEST_ERROR(KMERR_MODIFIED, kmem_cache_reap(cp, KMEM_REAP_ALL, NULL));
+    TEST_ERROR(KMERR_MODIFIED, kmem_cache_reap(cp, KMEM_REAP_ALL));
     KT_EQ(kmem_last_error.error_offset, 8);
     KT_EQ(kmem_last_error.error_found, 77);
     obj[2] = KMEM_FREED;

@@ -32,7 +32,7 @@ static void sequence(size_t size, bool constructed, const char *const *modes,
         TEST_VERIFY(NULL);
     }
     test_switch(cp, "");
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     stat = test_stat(cp);
     KT_EQ(stat.stat_allocs, count * n);
     KT_EQ(stat.stat_frees, count * n);

@@ -463,14 +463,14 @@ KTEST(kmem_debug, S56_transactions_newest_first)
     TEST_ERROR(KMERR_REDZONE, kmem_cache_free(cp, obj));
     KT_EQ(*is_history(cp, obj, "alloc", "0.000001", NULL, NULL), '\0');
     test_accept_damage(cp, obj);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
 
     obj = kmem_cache_alloc(cp, KM_SLEEP);
     kmem_cache_free(cp, obj);
     host_clock_extra_us += 999998;
     TEST_ERROR(KMERR_DUPFREE, kmem_cache_free(cp, obj));
     KT_EQ(*is_history(cp, obj, "free", "0.999999", "alloc", "1.000000"), '\0');
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
 
     host_stack_depth = 0;
     obj = kmem_cache_alloc(cp, KM_SLEEP);

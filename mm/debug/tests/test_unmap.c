@@ -151,7 +151,7 @@ static void page_per_buffer(size_t size, size_t align)
     KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == obj);
     KT_TRUE(kmem_pattern_mismatch(obj, size, KMEM_UNINIT) == NULL);
     kmem_cache_free(cp, obj);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_TRUE(mm_readable(obj) && mm_readable(end));
     test_destroy(cp);
 }

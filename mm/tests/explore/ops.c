@@ -212,7 +212,7 @@ static void destroy_cache(enum kind kind)
 
 static void reap_cache(enum kind kind)
 {
-    kmem_cache_reap(cache[kind], KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cache[kind], KMEM_REAP_ALL);
 }
 
 static void reap(enum kind kind UNUSED)

@@ -77,8 +77,8 @@ static void make_reapable(void)
 
 static void reap_ws(void)
 {
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
-    kmem_cache_reap(cp, KMEM_REAP_WS, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
+    kmem_cache_reap(cp, KMEM_REAP_WS);
 }
 
 static void use_two_slabs(void)
@@ -218,7 +218,7 @@ static int mode_error;
 
 static void reap_it(void)
 {
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
 }
 
 static void set_mode(void)

@@ -260,7 +260,7 @@ static void rare(struct thread *t)
         kmem_reap((enum kmem_reap_mode)threads_below(3));
         break;
     case 7:
-        kmem_cache_reap(shared[threads_below(SHARED)], KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(shared[threads_below(SHARED)], KMEM_REAP_ALL);
         break;
     case 8:
         __atomic_fetch_add(&threads_clock_ms, 4000, __ATOMIC_RELAXED);

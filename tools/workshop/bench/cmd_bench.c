@@ -201,7 +201,7 @@ static int bench_kmem_cache(void)
         benchcmd_report_size("kmem_cache.pair", size, benchcmd_cache_pair(cp),
                              ROUNDS);
         kmem_cache_free(cp, live);
-        kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(cp, KMEM_REAP_ALL);
         bench_means(cp, size, p);
         bench_slab(cp, size);
         kmem_cache_destroy(cp);
@@ -435,7 +435,7 @@ static void flat_caches(uint32_t n, void **p)
 static void flat_reap(uint32_t objects, void **p)
 {
     struct kmem_cache *cp = bench_cache(256);
-    struct kmem_reap_result r;
+    uint32_t slabs;
     uint64_t t;
 
     if (cp == NULL)
@@ -443,11 +443,10 @@ static void flat_reap(uint32_t objects, void **p)
     alloc_all(cp, p, objects);
     free_some(cp, p, objects);
     t = rdtsc();
-    kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
+    slabs = (uint32_t)kmem_cache_reap(cp, KMEM_REAP_ALL);
     t = rdtsc() - t;
-    if (r.reap_slabs != 0)
-        benchcmd_report_size("flat.reap.slab", (uint32_t)r.reap_slabs, t,
-                             (uint32_t)r.reap_slabs);
+    if (slabs != 0)
+        benchcmd_report_size("flat.reap.slab", slabs, t, slabs);
     kmem_cache_destroy(cp);
 }
 

@@ -74,7 +74,7 @@ void bug_constructed(void)
     strlcpy(c->conn_peer, "somebody", sizeof(c->conn_peer));
     kmem_cache_free(cache, c); /* culprit: constructed */
     bugs_step(BUGS_AT_REAP);
-    kmem_cache_reap(cache, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cache, KMEM_REAP_ALL);
 }
 
 /* A request of zero bytes returns NULL. */

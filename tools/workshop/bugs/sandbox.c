@@ -142,7 +142,7 @@ void bugs_sandboxes_clean(void)
     make_sandboxes();
     for (size_t i = 0; i < BUGS_SANDBOXES; i++) {
         kmem_debug_set(sandboxes[i], modes);
-        kmem_cache_reap(sandboxes[i], KMEM_REAP_ALL, NULL);
+        kmem_cache_reap(sandboxes[i], KMEM_REAP_ALL);
     }
 }
 

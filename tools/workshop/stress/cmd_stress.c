@@ -152,8 +152,8 @@ static void stress_ops(struct stress *run, uint32_t ops)
         else
             stress_alloc(run, s);
         if (run->run_done % REAP_EVERY == REAP_EVERY - 1) {
-            kmem_cache_reap(run->run_caches[r / SLOTS % SOURCES], KMEM_REAP_ALL,
-                            NULL);
+            kmem_cache_reap(run->run_caches[r / SLOTS % SOURCES],
+                            KMEM_REAP_ALL);
             if (shell_interrupted())
                 return;
         }

@@ -176,12 +176,12 @@ static void destroy_debugged(struct kmem_cache *cp)
 {
     uint64_t dtors;
 
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_REQUIRE(kmem_debug_set(cp, KMF_POISON) == 0);
     test_alloc(cp, 0, 2);
     test_free(cp, 0, 2);
     dtors = cp->cache_dtors;
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     if (cp->cache_dtors != dtors)
         KT_FAIL("a slab of a cache in mode P was destroyed: cache_dtors counts "
                 "%llu calls of the destructor, and there were none",
@@ -192,8 +192,7 @@ static void destroy_debugged(struct kmem_cache *cp)
 LAB_TEST(5, destruct, LAB_BARE)
 {
     struct kmem_cache *cp;
-    struct kmem_reap_result r;
-    size_t per;
+    size_t per, slabs;
 
     cp = kmem_cache_create("t_dtor", 200, 0, test_ctor, test_dtor);
     KT_REQUIRE(cp != NULL);
@@ -201,17 +200,15 @@ LAB_TEST(5, destruct, LAB_BARE)
     test_constructed_reset();
     test_alloc(cp, 0, 3 * per);
     test_free(cp, 0, 3 * per);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, &r);
+    slabs = kmem_cache_reap(cp, KMEM_REAP_ALL);
     if (test_dtors != 3 * per)
         KT_FAIL("3 slabs of %zu objects were reaped: the destructor ran %zu "
                 "times",
                 per, test_dtors);
     KT_EQ(test_bad, 0);
     KT_EQ(cp->cache_dtors, 3 * per);
-    KT_EQ(r.reap_slabs, 3);
-    KT_EQ(r.reap_pages, 3);
-    KT_EQ(r.reap_objects, 3 * per);
-    KT_EQ(r.reap_kept, 0);
+    KT_EQ(slabs, 3);
+    KT_EQ(cp->cache_last_reap_kept, 0);
     TEST_VERIFY(cp);
     test_alloc(cp, 0, per + 1); /* a new slab, constructed again */
     KT_EQ(test_ctors, 5 * per);
@@ -225,35 +222,33 @@ LAB_TEST(5, destruct, LAB_BARE)
 static void reap_twice(uint32_t limit, uint32_t min)
 {
     struct kmem_cache *cp = idle_cache();
-    struct kmem_reap_result r;
+    size_t slabs;
 
     cp->cache_ws_limit = limit;
     cp->cache_ws_min = min;
-    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    KT_EQ(r.reap_slabs, MIN(limit, min));
-    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    if (r.reap_slabs != 0)
+    KT_EQ(kmem_cache_reap(cp, KMEM_REAP_WS), MIN(limit, min));
+    slabs = kmem_cache_reap(cp, KMEM_REAP_WS);
+    if (slabs != 0)
         KT_FAIL("with L = %u and m = %u a second reap took %zu more slabs",
-                (unsigned)limit, (unsigned)min, r.reap_slabs);
+                (unsigned)limit, (unsigned)min, slabs);
     test_ws_end(cp);
 }
 
 LAB_TEST(5, keeps, LAB_BARE)
 {
     struct kmem_cache *cp = idle_cache();
-    struct kmem_reap_result r;
+    size_t slabs;
 
     cp->cache_ws_limit = 4;
     cp->cache_ws_min = 4;
-    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    KT_EQ(r.reap_slabs, 4);
-    KT_EQ(r.reap_kept, SLABS - 4);
+    KT_EQ(kmem_cache_reap(cp, KMEM_REAP_WS), 4);
+    KT_EQ(cp->cache_last_reap_kept, SLABS - 4);
     KT_EQ(cp->cache_slabs, SLABS - 4);
-    kmem_cache_reap(cp, KMEM_REAP_WS, &r);
-    if (r.reap_slabs != 0)
+    slabs = kmem_cache_reap(cp, KMEM_REAP_WS);
+    if (slabs != 0)
         KT_FAIL("the working set of %u slabs was kept once, then released: %zu "
                 "slabs",
-                SLABS - 4, r.reap_slabs);
+                SLABS - 4, slabs);
     test_ws_end(cp);
     reap_twice(SLABS, 3);
     reap_twice(2, 5);

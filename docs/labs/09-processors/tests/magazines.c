@@ -557,7 +557,7 @@ static void disturb(void)
 {
     for (unsigned i = 0; __atomic_load_n(&working, __ATOMIC_ACQUIRE) != 0;
          i++) {
-        kmem_cache_reap(cp, i % 8 == 0 ? KMEM_REAP_ALL : KMEM_REAP_WS, NULL);
+        kmem_cache_reap(cp, i % 8 == 0 ? KMEM_REAP_ALL : KMEM_REAP_WS);
         kmem_update();
         sched_sleep_ms(1);
     }
@@ -613,7 +613,7 @@ LAB_TEST(9, whole, LAB_UP)
     kmem_mag_stat(cp, &mag);
     KT_EQ(st.stat_inuse, 0);
     KT_GE(mag.stat_served * 2, st.stat_allocs + st.stat_frees);
-    kmem_cache_reap(cp, KMEM_REAP_ALL, NULL);
+    kmem_cache_reap(cp, KMEM_REAP_ALL);
     kmem_cache_stat(cp, &st);
     KT_EQ(st.stat_trapped, 0);
     KT_EQ(st.stat_slabs, 0);
