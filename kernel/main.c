@@ -62,14 +62,13 @@ static void print_memory(const char *before, size_t pages, const char *after)
 
 static void banner(unsigned processors, bool ticks)
 {
-    const struct page_totals *t = &page_totals;
     uint32_t protection = protect_on();
 
-    print_memory("Slate: ", t->total_usable, " of memory, ");
+    print_memory("Slate: ", page_usable, " of memory, ");
     print_memory("", buddy_free_pages(), " free");
-    if (t->total_unused != 0)
+    if (page_beyond != 0)
         kprintf("; %u MiB above the direct map unused",
-                (unsigned)(t->total_unused >> 20));
+                (unsigned)(page_beyond >> 20));
     if (processors > 1 && cpu_limit == 1)
         kprintf("\n%u processors; Slate uses one", processors);
     if (protection != 0)

@@ -19,9 +19,8 @@
 struct page *page_array;
 size_t page_count;
 
-struct page_totals page_totals;
-const struct mem_region *page_regions;
-size_t page_region_count;
+size_t page_usable;
+uint64_t page_beyond;
 
 static size_t padded_count(size_t frames)
 {
@@ -52,9 +51,8 @@ static void mark_inside(const struct mem_region *r)
     if (first < end)
         mark_frames((size_t)first, (size_t)end, PAGE_TAIL);
     if (r->region_end > (uint64_t)page_count << PAGE_SHIFT)
-        page_totals.total_unused +=
-            r->region_end -
-            MAX(r->region_start, (uint64_t)page_count << PAGE_SHIFT);
+        page_beyond += r->region_end -
+                       MAX(r->region_start, (uint64_t)page_count << PAGE_SHIFT);
 }
 
 /* The frames of which [start, end) touches a byte, cut to the array. */
@@ -67,26 +65,14 @@ static void mark_touched(uint64_t start, uint64_t end, enum page_state state)
         mark_frames((size_t)first, (size_t)last, state);
 }
 
-static void count_totals(void)
-{
-    for (const struct page *p = page_array; p < page_array + page_count; p++) {
-        if (p->page_state == PAGE_KERNEL)
-            page_totals.total_kernel++;
-        else if (p->page_state == PAGE_RESERVED)
-            page_totals.total_reserved++;
-    }
-    page_totals.total_usable = page_count - page_totals.total_reserved;
-}
-
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end)
 {
     MM_ASSERT((uintptr_t)array % BUDDY_ALIGN == 0);
     page_array = array;
     page_count = frames;
-    page_regions = regions;
-    page_region_count = n;
-    page_totals = (struct page_totals){.total_frames = frames};
+    page_usable = 0;
+    page_beyond = 0;
     for (size_t i = 0; i < padded_count(frames); i++) {
         page_array[i].page_tag = PAGE_TAG(PAGE_RESERVED, PAGE_NO_ORDER);
         page_array[i].page_owner = NULL;
@@ -99,5 +85,6 @@ void page_init(void *array, size_t frames, const struct mem_region *regions,
             mark_touched(regions[i].region_start, regions[i].region_end,
                          PAGE_RESERVED);
     mark_touched(kernel_start, kernel_end, PAGE_KERNEL);
-    count_totals();
+    for (size_t i = 0; i < frames; i++)
+        page_usable += page_array[i].page_state != PAGE_RESERVED;
 }

@@ -66,20 +66,8 @@ struct mem_region {
 extern struct page *page_array;
 extern size_t page_count;
 
-/* The frames as page_init found them. */
-struct page_totals {
-    size_t total_frames;   /* entries in the array */
-    size_t total_usable;   /* frames that the memory map calls RAM */
-    size_t total_reserved; /* holes and reserved frames below the limit */
-    size_t total_kernel;   /* frames of the image, page tables and array */
-    uint64_t total_unused; /* bytes of RAM above the direct map */
-};
-
-extern struct page_totals page_totals;
-
-/* The memory map that page_init was given. */
-extern const struct mem_region *page_regions;
-extern size_t page_region_count;
+extern size_t page_usable;   /* frames of the array that are RAM */
+extern uint64_t page_beyond; /* bytes of RAM beyond the array */
 
 /* Bytes of page array needed for memory up to frame number `frames`: one
  * entry each, and as many reserved ones as complete the last largest block. */
@@ -92,7 +80,7 @@ size_t page_array_bytes(size_t frames);
  * and no reserved one touches it. Frames inside [kernel_start, kernel_end)
  * become PAGE_KERNEL. The rest is reserved. Frames below 1 MiB are never
  * usable: boot loaders disagree about them. buddy_init then makes blocks of
- * usable frames. The regions are read later, too. Boot only.
+ * usable frames. Boot only.
  */
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end);

@@ -162,7 +162,6 @@ static void uses_row(const struct table *t, const char *shown, size_t pages)
 
 static void uses_rows(const struct table *t)
 {
-    const struct page_totals *totals = &page_totals;
     struct commit_stat commit;
     struct buddy_pages buddy;
     struct segkmem_stat held;
@@ -170,17 +169,17 @@ static void uses_rows(const struct table *t)
     buddy_pages(&buddy);
     segkmem_stat(&held);
     commit_stat(&commit);
-    uses_row(t, "frames", totals->total_frames);
-    uses_row(t, "  reserved", totals->total_reserved);
-    uses_row(t, "  usable", totals->total_usable);
-    uses_row(t, "    kernel", totals->total_kernel);
+    uses_row(t, "frames", page_count);
+    uses_row(t, "  reserved", page_count - page_usable);
+    uses_row(t, "  usable", page_usable);
+    uses_row(t, "    kernel", page_usable - buddy.pages_total);
     uses_row(t, "    buddy", buddy.pages_total);
     uses_row(t, "      free", buddy.pages_free);
     uses_row(t, "      slab", held.stat_use[PAGE_SLAB]);
     uses_row(t, "      hash", held.stat_use[PAGE_HASH]);
     uses_row(t, "      oversize", held.stat_use[PAGE_OVERSIZE]);
     uses_row(t, "      user", frame_count());
-    uses_row(t, "unused", (size_t)(totals->total_unused / PAGE_SIZE));
+    uses_row(t, "unused", (size_t)(page_beyond / PAGE_SIZE));
     uses_row(t, "committed", commit_committed(&commit));
     uses_row(t, "limit", commit_limit(&commit));
 }

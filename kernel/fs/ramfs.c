@@ -424,7 +424,7 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
 static int ramfs_stat(struct fs *fs UNUSED, struct fs_stat *out)
 {
     out->fs_block_size = PAGE_SIZE;
-    out->fs_blocks = (uint32_t)page_totals.total_usable;
+    out->fs_blocks = (uint32_t)page_usable;
     out->fs_blocks_free = (uint32_t)buddy_free_pages();
     return 0;
 }

@@ -7,6 +7,7 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
+#include "kernel/memmap.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
@@ -126,9 +127,9 @@ static const struct column region_columns[] = {
 static int cmd_meminfo(char **argv UNUSED)
 {
     struct table t = shell_table(region_columns);
-    const struct mem_region *r = page_regions;
+    const struct mem_region *r = memmap_regions;
 
-    for (; r < page_regions + page_region_count; r++)
+    for (; r < memmap_regions + memmap_region_count; r++)
         table_row(&t, &(struct region_row){
                           *r, (r->region_end - r->region_start) / KIB(1)});
     if (!t.table_json)

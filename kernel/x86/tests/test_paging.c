@@ -111,7 +111,7 @@ KTEST(paging, nothing_below_the_kernel)
 
 KTEST(paging, nothing_after_memory)
 {
-    vaddr_t end = KERNEL_BASE + (page_totals.total_frames << PAGE_SHIFT);
+    vaddr_t end = KERNEL_BASE + (page_count << PAGE_SHIFT);
 
     KT_TRUE(paging_readable(end - 1));
     KT_TRUE(!paging_readable(end));
