@@ -63,15 +63,12 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
     struct page *p = pages == 1 ? buddy_alloc(0) : buddy_alloc_run(pages);
 
+    if (p == NULL)
+        return NULL;
     mm_lock(&segkmem.lock);
-    if (likely(p != NULL)) {
-        segkmem.stat.stat_gets++;
-        mark_pages(p, pages, use, owner);
-    } else {
-        segkmem.stat.stat_failures++;
-    }
+    mark_pages(p, pages, use, owner);
     mm_unlock(&segkmem.lock);
-    return p != NULL ? page_to_virt(p) : NULL;
+    return page_to_virt(p);
 }
 
 /* Panics if a page of the run is not segkmem's, or they differ in use. */
@@ -119,7 +116,6 @@ void kmem_freepages(void *addr, size_t pages)
     check_run(p, pages);
     mm_lock(&segkmem.lock);
     unmark(p, pages);
-    segkmem.stat.stat_frees++;
     mm_unlock(&segkmem.lock);
     buddy_free_run(p, pages);
     mm_wake_waiters();

@@ -11,9 +11,6 @@
 struct segkmem_stat {
     size_t stat_use[PAGE_STATES]; /* pages by use: PAGE_SLAB … PAGE_UNMAPPED */
     size_t stat_pages;            /* the sum of these */
-    uint64_t stat_gets;
-    uint64_t stat_frees;
-    uint64_t stat_failures;
 };
 
 /*
