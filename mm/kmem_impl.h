@@ -104,8 +104,7 @@ struct kmem_cache {
     uint32_t cache_drained;      /* and back */
     uint32_t cache_mag_allocs; /* by processors that gave back what they had */
     uint32_t cache_mag_frees;
-    uint32_t cache_served_seen; /* at the last fold */
-    uint64_t cache_served_total;
+    uint64_t cache_served_total; /* at the last fold */
     struct kmem_depot cache_depot[KMEM_DEPOTS];
     struct kmem_cpu_cache *cache_cpu[MM_CPUS_MAX]; /* never NULL */
 #endif
@@ -128,9 +127,7 @@ struct kmem_cache {
     size_t cache_colour_max;
     size_t cache_redzone_end; /* debugging: from buffer to redzone's end */
     /* counts */
-    uint32_t cache_allocs_seen; /* cache_allocs at the last fold */
-    uint32_t cache_frees_seen;
-    uint64_t cache_allocs_total;
+    uint64_t cache_allocs_total; /* at the last fold */
     uint64_t cache_frees_total;
     uint64_t cache_fails;
     uint64_t cache_ctors;

@@ -520,8 +520,7 @@ void kmem_mag_fold(struct kmem_cache *cp)
     uint32_t allocs, frees;
 
     served(cp, &allocs, &frees);
-    cp->cache_served_total += allocs + frees - cp->cache_served_seen;
-    cp->cache_served_seen = allocs + frees;
+    cp->cache_served_total += allocs + frees - (uint32_t)cp->cache_served_total;
 }
 
 #endif

@@ -95,10 +95,8 @@ KTEST(kmem_stat, counts_go_beyond_32_bits)
     test_alloc(cp, 0, 1);
     test_free(cp, 0, 1);
     KT_EQ(test_stat(cp).stat_flags, 0);
-    cp->cache_allocs = cp->cache_allocs_seen = near;
-    cp->cache_frees = cp->cache_frees_seen = near;
-    cp->cache_allocs_total = near;
-    cp->cache_frees_total = near;
+    cp->cache_allocs_total = cp->cache_allocs = near;
+    cp->cache_frees_total = cp->cache_frees = near;
     for (unsigned i = 0; i < 100; i++) {
         test_alloc(cp, 0, 2);
         KT_EQ(kmem_inuse(cp), 2);

@@ -106,9 +106,9 @@ class Cache(Record):
         # The difference may be negative if the counts contradict each other.
         self.inuse = signed(self.cache_allocs - self.cache_frees)
         self.allocs, self.frees = (
-            total + signed(now - seen) for total, now, seen in
-            ((self.allocs_total, self.cache_allocs, self.allocs_seen),
-             (self.frees_total, self.cache_frees, self.frees_seen)))
+            total + signed(now - total) for total, now in
+            ((self.allocs_total, self.cache_allocs),
+             (self.frees_total, self.cache_frees)))
         self.total = self.slabs * self.slab_chunks
         self.partial = signed(self.slabs - self.full_slabs - self.free_slabs)
         # Damage may leave any number here; a table shrinks before this size.

@@ -74,7 +74,7 @@ export class Heap {
             constructed: guest.u64(at + m.cache_ctors),
             freelist: u32("cache_freelist"),
             allocs: guest.u64(at + m.cache_allocs_total) +
-                ((u32("cache_allocs") - u32("cache_allocs_seen")) >>> 0),
+                ((u32("cache_allocs") - u32("cache_allocs_total")) >>> 0),
             inuse: (u32("cache_allocs") - u32("cache_frees")) | 0,
             slabCount: u32("cache_slabs"),
             fullCount: u32("cache_full_slabs"),
