@@ -8,8 +8,8 @@
  *     slate> <ger line, of which the middle is sho>
  *            ^ line_left                ^ cursor
  *
- * Only changes are sent: typing at the end, the usual case, sends just the
- * character.
+ * Typing at the end, the usual case, sends just the character; any other change
+ * sends the row.
  */
 #include "kernel/lib/line.h"
 #include "kernel/lib/key.h"
@@ -61,44 +61,6 @@ static void redraw(struct line *l)
     draw(l, row);
 }
 
-/* Moves the cursor on the screen from one position in the text to another. */
-static void step_cursor(const struct line *l, unsigned from, unsigned to)
-{
-    char move[16];
-
-    if (from == to)
-        return;
-    if (from == to + 1)
-        snprintf(move, sizeof(move), "\b");
-    else if (from > to)
-        snprintf(move, sizeof(move), "\033[%uD", from - to);
-    else
-        snprintf(move, sizeof(move), "\033[%uC", to - from);
-    draw(l, move);
-}
-
-/* The text changed from `from` on, and may be shorter. The cursor on the screen
- * is still at `cursor`. */
-static void redraw_from(struct line *l, unsigned cursor, unsigned from,
-                        bool shorter)
-{
-    unsigned end, after;
-
-    if (follow_cursor(l)) {
-        redraw(l);
-        return;
-    }
-    end = MIN(l->line_len, l->line_left + window(l));
-    after = end < l->line_len;
-    step_cursor(l, cursor, from);
-    l->line_write(l->line_text + from, end - after - from);
-    if (after)
-        draw(l, ">");
-    if (shorter)
-        draw(l, "\033[K");
-    step_cursor(l, end, l->line_pos);
-}
-
 static void bell(const struct line *l)
 {
     draw(l, "\a");
@@ -119,21 +81,22 @@ static void insert(struct line *l, char c)
     l->line_text[at] = c;
     l->line_len++;
     l->line_pos++;
-    redraw_from(l, at, at, false);
+    if (l->line_pos == l->line_len && !follow_cursor(l))
+        l->line_write(&c, 1);
+    else
+        redraw(l);
 }
 
 /* Deletes the characters from `from` to `to`; the cursor ends there. */
 static void cut(struct line *l, unsigned from, unsigned to)
 {
-    unsigned cursor = l->line_pos;
-
     if (from == to)
         return;
     l->line_overflow = false;
     memmove(l->line_text + from, l->line_text + to, l->line_len - to + 1);
     l->line_len -= to - from;
     l->line_pos = from;
-    redraw_from(l, cursor, from, true);
+    redraw(l);
 }
 
 static unsigned word_start(const struct line *l)
@@ -149,15 +112,10 @@ static unsigned word_start(const struct line *l)
 
 static void move_cursor(struct line *l, unsigned to)
 {
-    unsigned cursor = l->line_pos;
-
     if (to > l->line_len) /* also one left of 0 */
         return;
     l->line_pos = to;
-    if (follow_cursor(l))
-        redraw(l);
-    else
-        step_cursor(l, cursor, to);
+    redraw(l);
 }
 
 /* ---- history ------------------------------------------------------------ */
