@@ -6,13 +6,8 @@
  * character costs two stores. A new line at the bottom advances the ring by one
  * and compares each line with the one it replaces.
  *
- * A second screen, for temporary displays, is the next 25 lines of the ring.
- * The first is then scrolled off like any other text, and restored by moving
- * the ring back.
- *
  * After the last column the cursor stays there until the next character, as on
- * terminals. A word that this character continues moves to the next line with
- * it, except on the second screen, where programs choose the place of all text.
+ * terminals.
  *
  * A cell holds ASCII. Of a character in UTF-8 the first byte shows a `?` and
  * the others nothing.
@@ -30,7 +25,6 @@ enum screen_state {
 #define ESC           27
 #define TAB           8u
 #define ATTR_NORMAL   0x07 /* light grey on black */
-#define ATTR_BRIGHT   0x08
 #define ATTR_REVERSED 0x70
 
 /* The ring's line `n` lines below the top of the current screen (negative:
@@ -106,7 +100,6 @@ static void scroll(struct screen *s)
     s->screen_top = (s->screen_top + 1) % s->screen_size;
     if (s->screen_past < s->screen_size - SCREEN_ROWS)
         s->screen_past++;
-    s->screen_scrolled++;
     blank_line(s, SCREEN_ROWS - 1);
     show_scrolled(s);
 }
@@ -121,39 +114,10 @@ static void new_line(struct screen *s)
         scroll(s);
 }
 
-/* The column where the last word of a full line begins; SCREEN_COLS if that
- * word is not to be moved: it fills the line, or the second screen is shown. */
-static unsigned last_word(const struct screen *s)
-{
-    const uint16_t *line = line_at(s, (int)s->screen_row);
-    unsigned col = SCREEN_COLS;
-
-    while (col > 0 && (char)line[col - 1] != ' ')
-        col--;
-    return col > 0 && !s->screen_second ? col : SCREEN_COLS;
-}
-
-/* Continues in the next line, with the word that does not fit. */
-static void wrap(struct screen *s, char c)
-{
-    unsigned from = c == ' ' ? SCREEN_COLS : last_word(s);
-    uint16_t word[SCREEN_COLS];
-    unsigned n = SCREEN_COLS - from;
-
-    memcpy(word, line_at(s, (int)s->screen_row) + from, n * sizeof(word[0]));
-    screen_erase(s, s->screen_row, from, SCREEN_COLS);
-    new_line(s);
-    for (; s->screen_col < n; s->screen_col++)
-        set_cell(s, s->screen_row, s->screen_col, word[s->screen_col]);
-}
-
 static void screen_put(struct screen *s, char c)
 {
-    if (s->screen_wrap) {
-        wrap(s, c);
-        if (c == ' ')
-            return;
-    }
+    if (s->screen_wrap)
+        new_line(s);
     set_cell(s, s->screen_row, s->screen_col,
              (uint16_t)(s->screen_attr << 8 | (uint8_t)c));
     if (s->screen_col + 1 < SCREEN_COLS)
@@ -205,120 +169,43 @@ static void set_attr(struct screen *s, unsigned code)
 
     if (code == 0)
         a = ATTR_NORMAL;
-    else if (code == 1)
-        a |= ATTR_BRIGHT;
-    else if (code == 22)
-        a &= (uint8_t)~ATTR_BRIGHT;
-    else if (code == 7 || code == 27)
-        a = (uint8_t)((a & 0x88) | (a & 0x07) << 4 | (a & 0x70) >> 4);
+    else if (code == 7)
+        a = (uint8_t)(a << 4 | a >> 4);
     else if (code >= 30 && code <= 37)
-        a = (uint8_t)((a & 0xF8) | colour[code - 30]);
-    else if (code == 39)
-        a = (uint8_t)((a & 0xF8) | 7);
-    else if (code >= 40 && code <= 47)
-        a = (uint8_t)((a & 0x8F) | colour[code - 40] << 4);
-    else if (code == 49)
-        a &= 0x8F;
+        a = (uint8_t)((a & 0xF0) | colour[code - 30]);
     s->screen_attr = a;
 }
 
 /* ED. Cleared text does not scroll back: the user asked to remove it. */
-static void erase_screen(struct screen *s, unsigned how)
+static void erase_screen(struct screen *s, bool whole)
 {
-    unsigned from = how == 0 ? s->screen_row + 1 : 0;
+    unsigned col = whole ? 0 : s->screen_col;
 
-    if (how == 0)
-        screen_erase(s, s->screen_row, s->screen_col, SCREEN_COLS);
-    else if (how != 2)
-        return;
-    for (unsigned row = from; row < SCREEN_ROWS; row++)
-        screen_erase(s, row, 0, SCREEN_COLS);
+    for (unsigned row = whole ? 0 : s->screen_row; row < SCREEN_ROWS; row++) {
+        screen_erase(s, row, col, SCREEN_COLS);
+        col = 0;
+    }
 }
 
-static void erase_line(struct screen *s, unsigned how)
-{
-    unsigned from = how == 0 ? s->screen_col : 0;
-    unsigned to = how == 1 ? s->screen_col + 1 : SCREEN_COLS;
-
-    if (how <= 2)
-        screen_erase(s, s->screen_row, from, to);
-}
-
-static void second_begin(struct screen *s)
-{
-    if (s->screen_second || s->screen_size < 2 * SCREEN_ROWS)
-        return;
-    s->screen_second = true;
-    s->screen_scrolled = 0;
-    s->screen_first_top = s->screen_top;
-    s->screen_first_past = s->screen_past;
-    s->screen_first_row = s->screen_row;
-    s->screen_first_col = s->screen_col;
-    s->screen_top = (s->screen_top + SCREEN_ROWS) % s->screen_size;
-    s->screen_past =
-        MIN(s->screen_past + SCREEN_ROWS, s->screen_size - SCREEN_ROWS);
-    for (unsigned row = 0; row < SCREEN_ROWS; row++)
-        blank_line(s, (int)row);
-    show_all(s);
-    move_to(s, 0, 0);
-}
-
-static void second_end(struct screen *s)
-{
-    unsigned spare = s->screen_size - 2 * SCREEN_ROWS;
-
-    if (!s->screen_second)
-        return;
-    s->screen_second = false;
-    if (s->screen_scrolled > spare)
-        return;
-    s->screen_top = s->screen_first_top;
-    s->screen_past = MIN(s->screen_first_past, spare - s->screen_scrolled);
-    show_all(s);
-    move_to(s, s->screen_first_row, s->screen_first_col);
-}
-
-/* DEC's private modes are as xterm has them. */
 static void execute(struct screen *s, char final)
 {
     unsigned p = s->screen_param[0];
     unsigned n = p ? p : 1;
-    unsigned row = s->screen_row;
-    unsigned col = s->screen_col;
-    bool on = final == 'h';
 
-    if (s->screen_private) {
-        if (!on && final != 'l')
-            return;
-        if (p == 25)
-            s->screen_hidden = !on;
-        else if (p == 1049 && on)
-            second_begin(s);
-        else if (p == 1049)
-            second_end(s);
-        return;
-    }
     switch (final) {
-    case 'A':
-        move_to(s, row > n ? row - n : 0, col);
-        break;
-    case 'B':
-        move_to(s, row + n, col);
-        break;
     case 'C':
-        move_to(s, row, col + n);
-        break;
-    case 'D':
-        move_to(s, row, col > n ? col - n : 0);
+        move_to(s, s->screen_row, s->screen_col + n);
         break;
     case 'H':
         move_to(s, n - 1, s->screen_param[1] ? s->screen_param[1] - 1u : 0);
         break;
     case 'J':
-        erase_screen(s, p);
+        if (p == 0 || p == 2)
+            erase_screen(s, p == 2);
         break;
     case 'K':
-        erase_line(s, p);
+        if (p == 0)
+            screen_erase(s, s->screen_row, s->screen_col, SCREEN_COLS);
         break;
     case 'm':
         for (unsigned i = 0; i <= s->screen_params; i++)
@@ -336,8 +223,6 @@ static void sequence(struct screen *s, char c)
     } else if (c == ';') {
         if (s->screen_params + 1u < ARRAY_SIZE(s->screen_param))
             s->screen_params++;
-    } else if (c == '?') {
-        s->screen_private = true;
     } else if (c >= '@' && c <= '~') {
         s->screen_state = TEXT;
         execute(s, c);
@@ -360,7 +245,6 @@ void screen_write(struct screen *s, const char *chars, size_t n)
         else if (c == '[') {
             memset(s->screen_param, 0, sizeof(s->screen_param));
             s->screen_params = 0;
-            s->screen_private = false;
             s->screen_state = SEQUENCE;
         } else
             s->screen_state = TEXT;

@@ -33,18 +33,11 @@ struct screen {
     unsigned screen_view;            /* lines the user scrolled back */
     unsigned screen_row;
     unsigned screen_col;
-    bool screen_wrap;   /* column 79 is written: the next character wraps */
-    bool screen_hidden; /* the cursor is not shown */
+    bool screen_wrap; /* column 79 is written: the next character wraps */
     uint8_t screen_attr;
     uint8_t screen_state; /* of the control sequence being read */
     uint8_t screen_params;
-    bool screen_private; /* the sequence began with `?` */
     uint16_t screen_param[4];
-    /* Saved state of the first screen while the second is shown. */
-    bool screen_second;
-    unsigned screen_scrolled; /* lines scrolled on the second screen */
-    unsigned screen_first_top, screen_first_past;
-    unsigned screen_first_row, screen_first_col;
 };
 
 /* Initializes a cleared screen on `cells` with a ring of `size` (> SCREEN_ROWS)
@@ -53,8 +46,8 @@ void screen_init(struct screen *s, volatile uint16_t *cells,
                  screen_line_t *lines, unsigned size);
 
 /* Shows text at the cursor. \n starts a new line; \r, \b and \t move; ESC [
- * with A B C D H J K m is processed, other sequences are ignored. Ends
- * scrolling back. */
+ * with C H J K m is processed, other sequences are ignored. Ends scrolling
+ * back. */
 void screen_write(struct screen *s, const char *text, size_t n);
 
 /* Scrolls `lines` back (negative: forward), within the lines kept. While it is

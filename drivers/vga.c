@@ -32,13 +32,12 @@ static void crtc_write(uint8_t index, uint8_t value)
     outb(CRTC_DATA, value);
 }
 
-/* A hidden cursor, as while the user scrolls back, is placed below the
- * screen. */
+/* While the user scrolls back, it is placed below the screen. */
 static void show_cursor(void)
 {
     unsigned at = screen.screen_row * SCREEN_COLS + screen.screen_col;
 
-    if (screen.screen_view > 0 || screen.screen_hidden)
+    if (screen.screen_view > 0)
         at = SCREEN_ROWS * SCREEN_COLS;
     crtc_write(CRTC_CURSOR_HIGH, (uint8_t)(at >> 8));
     crtc_write(CRTC_CURSOR_LOW, (uint8_t)at);

@@ -216,11 +216,9 @@ def test_the_options_and_the_command(kernel, terminal):
     assert "\nplain" in run.text.replace("\r", "")
 
 
-def test_the_screen_cuts_no_word_and_shows_ascii(kernel):
+def test_the_screen_shows_ascii(kernel):
     with qemu.Machine(kernel, screen=True) as machine:
         machine.prompt()
-        machine.send("echo abc " + "longword " * 9 + "one\r")
-        machine.wait_screen(r"^longword one *$")
         machine.send("run cat /bin/echo; echo; echo over\r")
         machine.wait_screen(r"^over *$")
         assert all(ord(c) < 127 for line in machine.screen() for c in line)
