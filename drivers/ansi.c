@@ -1,12 +1,12 @@
 /*
  * The decoder of a serial terminal's keys (ECMA-48, section 5.4; xterm's
- * "PC-style function keys"; the Linux console's F1 to F5).
+ * "PC-style function keys").
  *
  *     ESC [ A          cursor keys, Home and End      CSI
- *     ESC [ 3 ~        Delete, Page Up, F5 …          CSI with a number
+ *     ESC [ 3 ~        Delete, Page Up …              CSI with a number
  *     ESC [ 1 ; 5 C    the same with Control held     rest ignored
- *     ESC O P          F1 to F4, application mode     SS3
- *     ESC [ [ A        F1 to F5 of the Linux console
+ *     ESC O A          the same, application mode     SS3
+ *     ESC [ [ A        F1 of the Linux console        ignored
  *
  * An incomplete or unknown sequence is dropped as a whole, so that no part of
  * it becomes text. A control character inside a sequence ends it and is
@@ -50,21 +50,14 @@ static int letter_key(uint8_t byte)
     static const int16_t keys[] = {KEY_UP,   KEY_DOWN, KEY_RIGHT, KEY_LEFT,
                                    KEY_NONE, KEY_END,  KEY_NONE,  KEY_HOME};
 
-    if (byte >= 'P' && byte <= 'S')
-        return KEY_F1 + (byte - 'P');
     return byte >= 'A' && byte <= 'H' ? keys[byte - 'A'] : KEY_NONE;
 }
 
-/* Function keys have numbers with gaps. */
 static int number_key(unsigned n)
 {
-    static const int16_t keys[] = {
-        KEY_NONE,    KEY_HOME,      KEY_INSERT, KEY_DELETE,  KEY_END,
-        KEY_PAGE_UP, KEY_PAGE_DOWN, KEY_HOME,   KEY_END,     KEY_NONE,
-        KEY_NONE,    KEY_F1,        KEY_F1 + 1, KEY_F1 + 2,  KEY_F1 + 3,
-        KEY_F1 + 4,  KEY_NONE,      KEY_F1 + 5, KEY_F1 + 6,  KEY_F1 + 7,
-        KEY_F1 + 8,  KEY_F1 + 9,    KEY_NONE,   KEY_F1 + 10, KEY_F1 + 11,
-    };
+    static const int16_t keys[] = {KEY_NONE,      KEY_HOME, KEY_NONE,
+                                   KEY_DELETE,    KEY_END,  KEY_PAGE_UP,
+                                   KEY_PAGE_DOWN, KEY_HOME, KEY_END};
 
     return n < ARRAY_SIZE(keys) ? keys[n] : KEY_NONE;
 }
@@ -111,7 +104,7 @@ int ansi_decode(struct ansi_decoder *a, uint8_t byte)
         return csi(a, byte);
     case LINUX:
         a->ansi_state = GROUND;
-        return byte >= 'A' && byte <= 'E' ? KEY_F1 + (byte - 'A') : KEY_NONE;
+        return KEY_NONE;
     default: /* SS3 */
         a->ansi_state = GROUND;
         return letter_key(byte);

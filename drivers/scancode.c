@@ -15,14 +15,10 @@ enum {
     SC_RIGHT_SHIFT = 0x36,
     SC_ALT = 0x38,
     SC_CAPS = 0x3A,
-    SC_F1 = 0x3B,
-    SC_F10 = 0x44,
     SC_NUM = 0x45,
     SC_PAD = 0x47, /* the keypad: 7 8 9 - 4 5 6 + 1 2 3 0 . */
     SC_PAD_END = 0x53,
     SC_102ND = 0x56, /* the extra key of European keyboards */
-    SC_F11 = 0x57,
-    SC_F12 = 0x58,
     SC_ENTER = 0x1C,
     SC_RELEASE = 0x80,
     SC_EXTENDED = 0xE0,
@@ -44,9 +40,9 @@ static const char shifted[] = "\0\033"
 static const char pad_digits[] = "789-456+1230.";
 
 static const int16_t pad_keys[] = {
-    KEY_HOME,      KEY_UP,     KEY_PAGE_UP, '-',     KEY_LEFT,
-    KEY_NONE,      KEY_RIGHT,  '+',         KEY_END, KEY_DOWN,
-    KEY_PAGE_DOWN, KEY_INSERT, KEY_DELETE,
+    KEY_HOME,      KEY_UP,    KEY_PAGE_UP, '-',     KEY_LEFT,
+    KEY_NONE,      KEY_RIGHT, '+',         KEY_END, KEY_DOWN,
+    KEY_PAGE_DOWN, KEY_NONE,  KEY_DELETE,
 };
 
 /* The character with Control: ^A to ^_, or nothing. */
@@ -133,10 +129,6 @@ static int pressed(const struct scancode_decoder *s, uint8_t code)
 {
     bool digits = s->scan_num != (s->scan_shift != 0);
 
-    if (code >= SC_F1 && code <= SC_F10)
-        return KEY_F1 + (code - SC_F1);
-    if (code == SC_F11 || code == SC_F12)
-        return KEY_F1 + 10 + (code - SC_F11);
     if (code >= SC_PAD && code <= SC_PAD_END)
         return digits ? pad_digits[code - SC_PAD] : pad_keys[code - SC_PAD];
     return character(s, code);

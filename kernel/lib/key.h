@@ -13,10 +13,8 @@ enum console_key {
     KEY_HOME,
     KEY_END,
     KEY_DELETE,
-    KEY_INSERT,
     KEY_PAGE_UP,
     KEY_PAGE_DOWN,
-    KEY_F1, /* … KEY_F1 + 11 is F12 */
     KEY_NONE = -1,
 };
 

@@ -106,10 +106,9 @@ KTEST(tty, interrupt_key_begins_the_line_anew)
 
 KTEST(tty, keys_without_a_character_are_ignored)
 {
-    static const int keys[] = {KEY_UP,      KEY_DOWN, KEY_LEFT,    KEY_RIGHT,
-                               KEY_HOME,    KEY_END,  KEY_DELETE,  KEY_INSERT,
-                               KEY_PAGE_UP, KEY_F1,   KEY_F1 + 11, 1,
-                               0x1b,        0x7f};
+    static const int keys[] = {KEY_UP,        KEY_DOWN, KEY_LEFT,   KEY_RIGHT,
+                               KEY_HOME,      KEY_END,  KEY_DELETE, KEY_PAGE_UP,
+                               KEY_PAGE_DOWN, 1,        0x1b,       0x7f};
 
     begin(false);
     for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
@@ -165,8 +164,8 @@ KTEST(tty, raw_gives_each_key)
         KT_EQ(taken(100)[0], keys[i].want);
     }
     KT_EQ(columns, 0);
-    tty_line_key(&line, KEY_INSERT);
-    tty_line_key(&line, KEY_F1);
+    tty_line_key(&line, KEY_PAGE_UP);
+    tty_line_key(&line, KEY_PAGE_DOWN);
     KT_TRUE(!line.tty_done);
 }
 
