@@ -187,39 +187,6 @@ static void start_all(const void *arg UNUSED)
 
 HOOK(HOOK_PROMPT, start_all);
 
-/* ---- a function on one of them ------------------------------------------ */
-
-static struct {
-    const struct cpu *cpu;
-    void (*fn)(void);
-} job;
-
-static void run_job(void *unused UNUSED)
-{
-    void (*fn)(void) = job.fn;
-
-    sched_move_self((uint8_t)job.cpu->cpu_bit);
-    irq_disable();
-    __atomic_store_n(&job.fn, NULL, __ATOMIC_RELEASE);
-    fn();
-    irq_enable();
-}
-
-bool cpus_run(struct cpu *cpu, void (*fn)(void))
-{
-    struct task *t;
-
-    job.cpu = cpu;
-    job.fn = fn;
-    t = task_create("job", run_job, NULL, PRIORITY_KERNEL);
-    if (t == NULL)
-        return false;
-    task_disown(t);
-    while (__atomic_load_n(&job.fn, __ATOMIC_ACQUIRE) != NULL)
-        sched_sleep_ms(1);
-    return true;
-}
-
 /* ---- for mm/ ------------------------------------------------------------ */
 
 void mm_call_all(void (*fn)(void *arg), void *arg)

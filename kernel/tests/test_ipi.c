@@ -5,7 +5,6 @@
  * Tests: kernel/x86/ipi.c
  */
 #include "kernel/x86/ipi.h"
-#include "kernel/cpus.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 #include "kernel/x86/spinlock.h"
@@ -154,14 +153,17 @@ static volatile uint32_t turns;
 static volatile bool stop;
 
 /* Seldom lets messages in. */
-static void take_turns(void)
+static void take_turns(void *cpu)
 {
+    sched_move_self((uint8_t)((struct cpu *)cpu)->cpu_bit);
+    irq_disable();
     while (!stop) {
         turns++;
         cpu_relax();
         if (turns % 64 == 0)
             irq_window();
     }
+    irq_enable();
 }
 
 static void wait_for_turns(uint32_t since)
@@ -173,14 +175,17 @@ static void wait_for_turns(uint32_t since)
 KTEST(ipi, others_stand_still)
 {
     struct cpu *cpu = cpu_online[1];
+    struct task *t;
     uint32_t flags;
     uint32_t at;
+    int status;
 
     if (cpu == NULL)
         return;
     stop = false;
     sched_confine(false);
-    KT_TRUE(cpus_run(cpu, take_turns));
+    t = task_create("turns", take_turns, cpu, PRIORITY_KERNEL);
+    KT_REQUIRE(t != NULL);
     for (unsigned n = 0; n < 10; n++) {
         wait_for_turns(turns);
         flags = ipi_stop_others();
@@ -193,6 +198,6 @@ KTEST(ipi, others_stand_still)
         wait_for_turns(at);
     }
     stop = true;
-    sched_sleep_ms(50); /* the task of take_turns ends */
+    KT_GE(task_wait(t->task_pid, &status, 0), 0);
     sched_confine(true);
 }
