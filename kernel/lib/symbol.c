@@ -37,16 +37,6 @@ const char *symbol_lookup(uintptr_t addr, uintptr_t *offset)
     return sym->symbol_name;
 }
 
-uintptr_t symbol_end(uintptr_t addr)
-{
-    const struct symbol *sym = entry_below(addr);
-
-    if (sym == NULL || sym->symbol_name == NULL ||
-        sym + 1 == &symbol_table[symbol_functions])
-        return 0;
-    return sym[1].symbol_addr;
-}
-
 const char *symbol_object(uintptr_t addr, uintptr_t *offset)
 {
     const struct symbol *best = NULL;

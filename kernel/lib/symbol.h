@@ -21,9 +21,6 @@ extern const uint32_t symbol_count;
  * distance from its start. */
 const char *symbol_lookup(uintptr_t addr, uintptr_t *offset);
 
-/* The end of the function that contains `addr`, or 0. */
-uintptr_t symbol_end(uintptr_t addr);
-
 /* The data object at or before `addr`, or NULL; *offset gets the distance. */
 const char *symbol_object(uintptr_t addr, uintptr_t *offset);
 

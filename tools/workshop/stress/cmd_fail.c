@@ -114,6 +114,18 @@ static void print_state(void)
     kprintf(": %u so far, %u failed\n", (unsigned)fitted, (unsigned)failed);
 }
 
+/* The end of the function at `addr`, or 0. */
+static uintptr_t function_end(uintptr_t addr)
+{
+    const char *name = symbol_lookup(addr, NULL);
+
+    if (name == NULL)
+        return 0;
+    while (symbol_lookup(addr, NULL) == name)
+        addr++;
+    return addr;
+}
+
 /* The function whose requests fail, also those of functions that it calls.
  * False after an error line. */
 static bool read_caller(const char *word, struct kmem_fail *f)
@@ -121,7 +133,7 @@ static bool read_caller(const char *word, struct kmem_fail *f)
     if (word == NULL)
         return true;
     f->fail_from = symbol_address(word);
-    f->fail_to = f->fail_from != 0 ? symbol_end(f->fail_from) : 0;
+    f->fail_to = function_end(f->fail_from);
     if (f->fail_to == 0)
         shell_error("'%.32s' is no function; `whatis SYMBOL` says what is",
                     word);
