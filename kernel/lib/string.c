@@ -15,8 +15,7 @@ typedef uint16_t half_t __attribute__((may_alias, aligned(1)));
 #define WORD  sizeof(word_t)
 #define BLOCK (4 * WORD) /* bytes moved by one turn of the main loops */
 
-#define BYTE_ONES  0x01010101u
-#define BYTE_HIGHS 0x80808080u
+#define BYTE_ONES 0x01010101u
 
 /* Each word is read before it or a later one is written, so this is also right
  * for overlapping memory if dst is below src. */
@@ -96,23 +95,9 @@ int memcmp(const void *a, const void *b, size_t n)
     return 0;
 }
 
-/* A borrow reaches the high bit of a byte only from a zero byte. Words are read
- * aligned, so that no read reaches a page that the string is not in. */
 size_t strlen(const char *s)
 {
-    const char *at = s;
-    uint32_t word;
-
-    for (; (uintptr_t)at % WORD != 0; at++)
-        if (*at == 0)
-            return (size_t)(at - s);
-    do {
-        word = *(const word_t *)at;
-        at += WORD;
-    } while (((word - BYTE_ONES) & ~word & BYTE_HIGHS) == 0);
-    for (at -= WORD; *at != 0;)
-        at++;
-    return (size_t)(at - s);
+    return strnlen(s, SIZE_MAX);
 }
 
 size_t strnlen(const char *s, size_t max)
