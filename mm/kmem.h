@@ -173,11 +173,11 @@ uint32_t kmem_update_due(void);
 
 /* ---- magazines (section 7.2), where MM_MAGAZINES is 1 -------------------- */
 
-/* Whether the cache may have magazines; NULL: any cache, now and later. If not,
- * all their objects are free in their slabs on return. No lock is held, and
- * interrupts are enabled, or no other processor runs yet. */
-void kmem_mag_set(struct kmem_cache *cp, bool on);
-bool kmem_mag_all_off(void);
+/* Whether caches may have magazines. If not, all objects in them are free in
+ * their slabs on return. No lock is held, and interrupts are enabled, or no
+ * other processor runs yet. */
+void kmem_mag_set(bool on);
+bool kmem_mag_is_on(void);
 
 /* ---- debugging modes (section 6) ---------------------------------------- */
 

@@ -445,7 +445,7 @@ static const char *publish(struct kmem_cache *cp)
 static void discard(struct kmem_cache *cp)
 {
     if (MM_MAGAZINES)
-        kmem_mag_disable(cp);
+        kmem_mag_reap(cp, KMEM_REAP_ALL);
     if (cp->cache_hash != NULL)
         kmem_hash_table_free(cp->cache_hash, cp->cache_hash_mask + 1);
     if (MM_DEBUG)

@@ -97,11 +97,9 @@ struct kmem_cache {
     uint32_t cache_last_reap_kept;
     uint64_t cache_last_reap_ms;
 #if MM_MAGAZINES
-    uint32_t cache_rounds; /* of a full magazine; 0: none may be loaded now */
-    uint32_t cache_mag_disabled; /* how often */
-    bool cache_mag_off;          /* kmem_mag_set */
-    uint32_t cache_refilled;     /* objects that went from slabs to magazines */
-    uint32_t cache_drained;      /* and back */
+    uint32_t cache_rounds;   /* of a full magazine; 0: none may be loaded now */
+    uint32_t cache_refilled; /* objects that went from slabs to magazines */
+    uint32_t cache_drained;  /* and back */
     uint32_t cache_mag_allocs; /* by processors that gave back what they had */
     uint32_t cache_mag_frees;
     uint64_t cache_served_total; /* at the last fold */
@@ -239,10 +237,8 @@ void kmem_mag_init(void);
 void kmem_mag_setup(struct kmem_cache *cp);
 void kmem_mag_decide(struct kmem_cache *cp);
 void kmem_mag_decide_all(void);
-void kmem_mag_disable(struct kmem_cache *cp);
-void kmem_mag_enable(struct kmem_cache *cp);
-void kmem_mag_disable_all(void);
-void kmem_mag_enable_all(void);
+void kmem_mag_disable(void);
+void kmem_mag_enable(void);
 uint32_t kmem_mag_capacity(const struct kmem_cache *cp);
 void kmem_mag_update(struct kmem_cache *cp);
 void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);

@@ -31,8 +31,8 @@ static struct kmem_cache *magazine_cache; /* of kmem_cpu_cache, too */
 
 struct kmem_cpu_cache kmem_cpu_none;
 
-static uint32_t all_disabled; /* changes by atomic instructions */
-static bool all_off;          /* likewise: kmem_mag_set */
+static uint32_t disabled; /* how often; changes by atomic instructions */
+static bool off;          /* likewise: kmem_mag_set */
 
 /* What the running processor has of a cache. Interrupts are disabled. */
 static inline struct kmem_cpu_cache *here(const struct kmem_cache *cp)
@@ -393,17 +393,17 @@ void kmem_mag_empty(struct kmem_cache *cp)
 
 /* ---- which caches have magazines ---------------------------------------- */
 
-/* The caches that this layer needs itself have none. Nor has one in a debugging
- * mode, which is to see every operation. */
-static void decide(struct kmem_cache *cp, int disabled)
+/* Whether the cache may have magazines: when it is new, and whenever that has
+ * changed. The caches that this layer needs itself have none. Nor has one in a
+ * debugging mode, which is to see every operation. If it may not, no object is
+ * in one when this returns, if interrupts are enabled. The cache is held, or it
+ * is the caller's. No lock is held. */
+void kmem_mag_decide(struct kmem_cache *cp)
 {
     bool on;
 
     mm_lock(&cp->cache_lock);
-    cp->cache_mag_disabled += (uint32_t)disabled;
-    on = cp->cache_mag_disabled == 0 && MM_UNLOCKED(all_disabled) == 0 &&
-         !cp->cache_mag_off && !MM_UNLOCKED(all_off) &&
-         cp->cache_kind != KMEM_KIND_INTERNAL &&
+    on = MM_UNLOCKED(disabled) == 0 && cp->cache_kind != KMEM_KIND_INTERNAL &&
          (cp->cache_flags & KMF_DEBUG) == 0;
     cp->cache_rounds = on ? kmem_mag_capacity(cp) : 0;
     mm_unlock(&cp->cache_lock);
@@ -411,27 +411,6 @@ static void decide(struct kmem_cache *cp, int disabled)
         kmem_mag_reap(cp, KMEM_REAP_ALL);
 }
 
-/* From kmem_mag_disable to kmem_mag_enable, which nest, the cache has no
- * magazines, and its flags may change. No object is in one when the first
- * returns, if interrupts are enabled. The cache is held, or it is the caller's.
- * No lock is held. */
-void kmem_mag_disable(struct kmem_cache *cp)
-{
-    decide(cp, 1);
-}
-
-void kmem_mag_enable(struct kmem_cache *cp)
-{
-    decide(cp, -1);
-}
-
-/* The flags or the kind of the cache have changed. */
-void kmem_mag_decide(struct kmem_cache *cp)
-{
-    decide(cp, 0);
-}
-
-/* kmem_mag_decide for all caches. */
 void kmem_mag_decide_all(void)
 {
     struct kmem_cache *cp = NULL;
@@ -440,36 +419,29 @@ void kmem_mag_decide_all(void)
         kmem_mag_decide(cp);
 }
 
-/* kmem_mag_disable for all caches, and for those that are created until
- * kmem_mag_enable_all. */
-void kmem_mag_disable_all(void)
+/* From kmem_mag_disable to kmem_mag_enable, which nest, no cache has magazines,
+ * nor has one that is created meanwhile. */
+void kmem_mag_disable(void)
 {
-    __atomic_fetch_add(&all_disabled, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_add(&disabled, 1, __ATOMIC_SEQ_CST);
     kmem_mag_decide_all();
 }
 
-void kmem_mag_enable_all(void)
+void kmem_mag_enable(void)
 {
-    __atomic_fetch_sub(&all_disabled, 1, __ATOMIC_SEQ_CST);
+    __atomic_fetch_sub(&disabled, 1, __ATOMIC_SEQ_CST);
     kmem_mag_decide_all();
 }
 
-bool kmem_mag_all_off(void)
+bool kmem_mag_is_on(void)
 {
-    return MM_UNLOCKED(all_off);
+    return !MM_UNLOCKED(off);
 }
 
-void kmem_mag_set(struct kmem_cache *cp, bool on)
+void kmem_mag_set(bool on)
 {
-    if (cp == NULL) {
-        __atomic_store_n(&all_off, !on, __ATOMIC_SEQ_CST);
-        kmem_mag_decide_all();
-        return;
-    }
-    mm_lock(&cp->cache_lock);
-    cp->cache_mag_off = !on;
-    mm_unlock(&cp->cache_lock);
-    kmem_mag_decide(cp);
+    if (__atomic_exchange_n(&off, !on, __ATOMIC_SEQ_CST) == on)
+        (on ? kmem_mag_enable : kmem_mag_disable)();
 }
 
 /* A new cache has none until kmem_mag_decide. */

@@ -14,7 +14,7 @@ static bool set_magazines(char *value)
 
     if (!on && strcmp(value, "off") != 0)
         return false;
-    kmem_mag_set(NULL, on);
+    kmem_mag_set(on);
     return true;
 }
 
@@ -77,47 +77,26 @@ static void print_magazines(struct kmem_cache *only)
     if (rows == 0 && !shell_interrupted())
         kprintf("(no cache has used magazines yet)\n");
     kprintf("magazines are %s; %zu KiB of free objects in them\n",
-            kmem_mag_all_off() ? "off" : "on", trapped >> 10);
-}
-
-static int switch_them(struct kmem_cache *cp, bool on)
-{
-    struct kmem_cache_stat st;
-
-    if (cp == NULL) {
-        kmem_mag_set(NULL, on);
-        return 0;
-    }
-    kmem_cache_stat(cp, &st);
-    if (st.stat_kind == KMEM_KIND_INTERNAL)
-        return shell_error("%s is the allocator's own and has no magazines",
-                           st.stat_name);
-    if (on && kmem_mag_all_off())
-        return shell_error("the magazines of all caches are off: "
-                           "`magazines on` first");
-    if (on && st.stat_modes != 0)
-        return shell_error("%s is in a debugging mode, which sees every "
-                           "allocation: `debug =none` first",
-                           st.stat_name);
-    kmem_mag_set(cp, on);
-    return 0;
+            kmem_mag_is_on() ? "on" : "off", trapped >> 10);
 }
 
 static int cmd_magazines(char **argv)
 {
     bool on = argv[1] && strcmp(argv[1], "on") == 0;
-    bool change = on || (argv[1] && strcmp(argv[1], "off") == 0);
-    struct kmem_cache *cp;
+    struct kmem_cache *cp = NULL;
 
-    if (!heap_cache_argument(argv[change ? 2 : 1], &cp))
+    if (on || (argv[1] && strcmp(argv[1], "off") == 0)) {
+        if (!shell_may_change())
+            return 1;
+        kmem_mag_set(on);
+    } else if (!heap_cache_argument(argv[1], &cp)) {
         return 1;
-    if (change && (!shell_may_change() || switch_them(cp, on) != 0))
-        return 1;
+    }
     print_magazines(cp);
     return 0;
 }
 
 SHELL_COMMAND(magazines, cmd_magazines,
               "[-j] [CACHE]\n"
-              "on|off [CACHE]",
+              "on|off",
               SHELL_REPORT);

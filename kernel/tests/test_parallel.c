@@ -391,8 +391,8 @@ static void disturb(void)
         if (i % 4 == 1)
             kmem_update();
         if (i % 4 == 2) {
-            kmem_mag_disable_all();
-            kmem_mag_enable_all();
+            kmem_mag_disable();
+            kmem_mag_enable();
         }
         if (kmem_verify(&where) != NULL)
             add(&wrong);
@@ -421,7 +421,7 @@ static void work_or_disturb(void *number)
 
 static void disable_magazines(void *unused UNUSED)
 {
-    kmem_mag_disable_all();
+    kmem_mag_disable();
 }
 
 static void end_heap(unsigned kind)
@@ -452,10 +452,10 @@ KTEST(parallel, magazines_serve_each_processor)
     wrong = 0;
     working = cpu_count;
     ktest_undo(disable_magazines, NULL);
-    kmem_mag_enable_all(); /* `test` has disabled them */
+    kmem_mag_enable(); /* `test` has disabled them */
     crowd(cpu_count + 1, work_or_disturb);
     for (unsigned i = 0; i < HEAPS; i++)
         end_heap(i);
-    kmem_mag_disable_all();
+    kmem_mag_disable();
     KT_EQ(wrong, 0);
 }

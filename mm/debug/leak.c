@@ -339,13 +339,13 @@ bool kmem_leak_scan(kmem_buf_fn_t *fn, void *arg, struct kmem_leak_stat *out)
     suspect_arg = arg;
     memset(&scan, 0, sizeof(scan));
     if (MM_MAGAZINES) /* else a round would be an allocated buffer */
-        kmem_mag_disable_all();
+        kmem_mag_disable();
     mm_stop_others();
     wipe_stack();
     done = run();
     mm_resume_others();
     if (MM_MAGAZINES)
-        kmem_mag_enable_all();
+        kmem_mag_enable();
     *out = scan.stat;
     return done;
 }

@@ -260,7 +260,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
     if (error != 0 || modes == kmem_debug_modes(cp))
         return error;
     if (MM_MAGAZINES)
-        kmem_mag_disable(cp);
+        kmem_mag_disable();
     kmem_transfer_begin();
     error = -KMEM_ENOMEM;
     if (kmem_debug_hashed(cp, modes) &&
@@ -275,7 +275,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
 out:
     kmem_transfer_end();
     if (MM_MAGAZINES)
-        kmem_mag_enable(cp);
+        kmem_mag_enable();
     return error;
 }
 

@@ -426,16 +426,9 @@ static void pass(enum kind kind)
 
 static void disable(enum kind kind)
 {
-    kmem_mag_disable(cache[kind]);
+    kmem_mag_disable();
     hot_pair(kind);
-    kmem_mag_enable(cache[kind]);
-}
-
-static void disable_all(enum kind kind)
-{
-    kmem_mag_disable_all();
-    alloc_13(kind);
-    kmem_mag_enable_all();
+    kmem_mag_enable();
 }
 #endif
 

@@ -83,8 +83,7 @@ enum use {
     X(churn_idle, churn, IDLE, 0, USES)                                        \
     X(pass_small, pass, SMALL, 0, KEEPS)                                       \
     X(pass_built, pass, BUILT, 0, KEEPS)                                       \
-    X(off_small, disable, SMALL, 0, KEEPS)                                     \
-    X(off_all, disable_all, NONE, 0, KEEPS)
+    X(off_small, disable, SMALL, 0, KEEPS)
 #else
 #define MAGAZINE_OPS(X)
 #endif

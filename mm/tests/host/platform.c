@@ -115,7 +115,7 @@ void host_magazines(bool on)
     if (off == !on)
         return;
     off = !on;
-    (on ? kmem_mag_enable_all : kmem_mag_disable_all)();
+    (on ? kmem_mag_enable : kmem_mag_disable)();
 }
 
 void mm_cpu_enter(void)

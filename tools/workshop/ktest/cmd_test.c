@@ -58,10 +58,10 @@ static int cmd_test(char **argv)
     kmem_handles_keep(false); /* cases count slabs, */
     sched_confine(true);      /* know in which order tasks run */
     if (MM_MAGAZINES)
-        kmem_mag_disable_all(); /* and which object is allocated next */
+        kmem_mag_disable(); /* and which object is allocated next */
     result = ktest_each(argv[1], run_case, NULL);
     if (MM_MAGAZINES)
-        kmem_mag_enable_all();
+        kmem_mag_enable();
     sched_confine(false);
     kmem_handles_keep(cmdline_debugs());
     return result;

@@ -362,7 +362,7 @@ LAB_TEST(9, back, LAB_BARE)
     }
     move_to(0);
     lab_guard("a count of the cache", &cp->cache_drained, is_locked);
-    kmem_mag_disable(cp);
+    kmem_mag_reap(cp, KMEM_REAP_ALL);
     lab_unguard();
     for (unsigned cpu = 0; cpu < cpu_count; cpu++)
         if (cp->cache_cpu[cpu] != &kmem_cpu_none)
@@ -383,7 +383,7 @@ LAB_TEST_PANICS(9, unknown, LAB_BARE, "was freed, but is not an allocated")
     begin(1000, 1, -1);
     cc->cc_loaded->mag_round[0] = (char *)obj[0] + 8;
     lab_must_panic();
-    kmem_mag_disable(cp);
+    kmem_mag_reap(cp, KMEM_REAP_ALL);
 }
 
 /* ---- 9.6: the working set of the depot ----------------------------------- */
