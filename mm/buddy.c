@@ -200,19 +200,6 @@ static bool is_possible(size_t pages, size_t keep)
            pages <= buddy_zone.zone_total_pages - keep;
 }
 
-/* `pages` of the reserve are taken, or return to it. */
-static inline void reserve_take(size_t pages)
-{
-    buddy_zone.zone_reserved -= pages;
-    buddy_zone.zone_taken += pages;
-}
-
-static inline void reserve_return(size_t pages)
-{
-    buddy_zone.zone_reserved += pages;
-    buddy_zone.zone_taken -= pages;
-}
-
 /* Any request for which a block of a free list does not do: a run, `taken`
  * pages of it from the reserve. Calls the pressure callback until there is a
  * run or it releases nothing, and looks after each call: another task may have
@@ -221,14 +208,16 @@ static __attribute__((noinline)) struct page *
 alloc_run(size_t pages, size_t keep, size_t taken)
 {
     bool possible = pages - 1 < BUDDY_MAX_PAGES && is_possible(pages, keep);
-    struct page *p;
+    struct page *p = NULL;
 
     for (bool more = possible;; more = buddy_pressure()) {
         mm_lock(&buddy_zone.zone_lock);
-        reserve_take(taken);
-        p = possible && is_available(pages, keep) ? run_take(pages) : NULL;
-        if (p == NULL) {
-            reserve_return(taken);
+        if (possible && is_available(pages - taken, keep))
+            p = run_take(pages);
+        if (p != NULL) {
+            buddy_zone.zone_reserved -= taken;
+            buddy_zone.zone_taken += taken;
+        } else {
             buddy_zone.zone_failures += !more;
         }
         mm_unlock(&buddy_zone.zone_lock);
@@ -307,7 +296,8 @@ static inline void count_block(unsigned order, size_t taken)
     MM_ASSERT(mm_lock_held(&buddy_zone.zone_lock));
     buddy_zone.zone_frees[order]++;
     buddy_zone.zone_free += (size_t)1 << order;
-    reserve_return(taken);
+    buddy_zone.zone_reserved += taken;
+    buddy_zone.zone_taken -= taken;
 }
 
 /* A free that is wrong, or of a block with a buddy to join. */
