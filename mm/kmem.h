@@ -96,9 +96,8 @@ int kmem_cache_destroy(struct kmem_cache *cp);
 /*
  * Memory of any size: from the nearest size class up to KMEM_MAXBUF, above it
  * whole pages from segkmem. Aligned to KMEM_ALIGN_MIN. Contents are undefined.
- * Size 0 returns NULL, with KM_SLEEP too, which is then recorded as a failure.
- * A request of more than buddy's largest block always fails: NULL, and with
- * KM_SLEEP a panic.
+ * Size 0 returns NULL, with KM_SLEEP too. A request of more than buddy's
+ * largest block always fails: NULL, and with KM_SLEEP a panic.
  */
 void *kmem_alloc(size_t size, int flags);
 

@@ -152,9 +152,6 @@ static void create_classes(void)
 
         snprintf(name, sizeof(name), "kmem_alloc_%u", class_size[i]);
         cp = kmem_must_create(name, class_size[i]);
-        cp->cache_kind = KMEM_KIND_CLASS;
-        if (MM_MAGAZINES)
-            kmem_mag_decide(cp);
         for (; from < class_size[i] / KMEM_ALIGN_MIN; from++)
             class_of[from] = cp;
     }

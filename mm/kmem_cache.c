@@ -410,8 +410,9 @@ void kmem_cache_setup(struct kmem_cache *cp, const char *name, size_t size,
         .cache_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
         .cache_ctor = ctor,
         .cache_dtor = dtor,
-        .cache_kind =
-            kmem_state == KMEM_UP ? KMEM_KIND_NAMED : KMEM_KIND_INTERNAL,
+        .cache_kind = kmem_state == KMEM_UP      ? KMEM_KIND_NAMED
+                      : kmem_state == KMEM_LARGE ? KMEM_KIND_CLASS
+                                                 : KMEM_KIND_INTERNAL,
     };
     mm_lock_init(&cp->cache_lock, "kmem cache", LOCK_RANK_CACHE);
     memcpy(cp->cache_name, name, strlen(name) + 1);
@@ -609,7 +610,7 @@ void kmem_init_caches(void)
     kmem_hash_cache = kmem_must_create("kmem_hash", KMEM_HASH_SMALL / 2);
     if (MM_DEBUG)
         kmem_debug_init_caches();
-    kmem_state = KMEM_LARGE;
     if (MM_MAGAZINES)
         kmem_mag_init();
+    kmem_state = KMEM_LARGE;
 }
