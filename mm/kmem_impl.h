@@ -164,9 +164,9 @@ static inline uint32_t kmem_inuse(const struct kmem_cache *cp)
 /* How far the allocator is initialized: the caches that can be created. */
 enum kmem_state {
     KMEM_DOWN,    /* nothing */
-    KMEM_PARTIAL, /* caches of small objects */
-    KMEM_LARGE,   /* caches of any objects */
-    KMEM_UP,      /* and kmem_alloc */
+    KMEM_PARTIAL, /* its own caches, of small objects */
+    KMEM_LARGE,   /* the size classes, of any objects */
+    KMEM_UP,      /* those of clients */
 };
 
 extern enum kmem_state kmem_state;
@@ -243,9 +243,7 @@ uint32_t kmem_mag_capacity(const struct kmem_cache *cp);
 void kmem_mag_update(struct kmem_cache *cp);
 void kmem_mag_reap(struct kmem_cache *cp, enum kmem_reap_mode mode);
 void kmem_mag_empty(struct kmem_cache *cp);
-void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
-                    uint32_t *frees);
-void kmem_mag_fold(struct kmem_cache *cp);
+void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees);
 bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf);
 const char *kmem_mag_verify(const struct kmem_cache *cp);
 
@@ -310,7 +308,6 @@ struct kmem_slab *kmem_slab_pop(struct kmem_cache *cp, enum kmem_reap_mode m);
 uint32_t kmem_reapable(const struct kmem_cache *cp, enum kmem_reap_mode mode);
 struct kmem_cache *kmem_hold_previous(struct kmem_cache *cp);
 void kmem_reap_init(void);
-void kmem_count(const struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees);
 void kmem_count_fold(struct kmem_cache *cp);
 
 /* ---- mm/debug/: section 6, where MM_DEBUG is 1 -------------------------- */

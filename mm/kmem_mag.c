@@ -451,7 +451,7 @@ void kmem_mag_setup(struct kmem_cache *cp)
         cp->cache_cpu[i] = &kmem_cpu_none;
 }
 
-/* While new caches are the allocator's own. */
+/* While new caches are the allocator's own: in no mode. */
 void kmem_mag_init(void)
 {
     size_t size = MAX(sizeof(struct kmem_magazine), (size_t)MM_LINE);
@@ -464,35 +464,22 @@ void kmem_mag_init(void)
 
 /* ---- counts ------------------------------------------------------------- */
 
-/* Allocations and frees that magazines have served, modulo 2^32. While other
+/* Turns the operations of the slabs into those of clients, modulo 2^32, and
+ * brings the total of those that magazines have served up to date. While other
  * processors go on, the frees are counted first, so that they are not more. */
-static void served(const struct kmem_cache *cp, uint32_t *allocs,
-                   uint32_t *frees)
+void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
 {
-    *frees = cp->cache_mag_frees;
-    *allocs = cp->cache_mag_allocs;
+    uint32_t served_frees = cp->cache_mag_frees;
+    uint32_t served = cp->cache_mag_allocs;
+
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
+        served_frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        *allocs += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
-}
-
-/* Those of clients. */
-void kmem_mag_count(const struct kmem_cache *cp, uint32_t *allocs,
-                    uint32_t *frees)
-{
-    served(cp, allocs, frees);
-    *frees += cp->cache_frees - cp->cache_drained;
-    *allocs += cp->cache_allocs - cp->cache_refilled;
-}
-
-/* As kmem_count_fold. */
-void kmem_mag_fold(struct kmem_cache *cp)
-{
-    uint32_t allocs, frees;
-
-    served(cp, &allocs, &frees);
-    cp->cache_served_total += allocs + frees - (uint32_t)cp->cache_served_total;
+        served += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
+    *allocs += served - cp->cache_refilled;
+    *frees += served_frees - cp->cache_drained;
+    served += served_frees;
+    cp->cache_served_total += served - (uint32_t)cp->cache_served_total;
 }
 
 #endif

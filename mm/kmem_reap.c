@@ -154,28 +154,18 @@ void kmem_reap_init(void)
     buddy_set_pressure(pressure);
 }
 
-/* Operations of clients, modulo 2^32. */
-void kmem_count(const struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
-{
-    *allocs = cp->cache_allocs;
-    *frees = cp->cache_frees;
-    if (MM_MAGAZINES)
-        kmem_mag_count(cp, allocs, frees);
-}
-
-/* Brings the 64-bit totals up to date: each is a 32-bit count, and how often it
- * has passed 2^32. Often enough: an update comes every working-set interval,
- * and 2^32 operations take longer. */
+/* Brings the 64-bit totals of clients' operations up to date: each is a 32-bit
+ * count, and how often it has passed 2^32. Often enough: an update comes every
+ * working-set interval, and 2^32 operations take longer. */
 void kmem_count_fold(struct kmem_cache *cp)
 {
-    uint32_t allocs, frees;
+    uint32_t allocs = cp->cache_allocs, frees = cp->cache_frees;
 
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    kmem_count(cp, &allocs, &frees);
+    if (MM_MAGAZINES)
+        kmem_mag_fold(cp, &allocs, &frees);
     cp->cache_allocs_total += allocs - (uint32_t)cp->cache_allocs_total;
     cp->cache_frees_total += frees - (uint32_t)cp->cache_frees_total;
-    if (MM_MAGAZINES)
-        kmem_mag_fold(cp);
 }
 
 void kmem_update(void)
@@ -220,8 +210,11 @@ void kmem_update_poll(void)
 
     mm_lock(&kmem_list_lock);
     passed = (uint32_t)mm_clock_ms() - last_update_ms;
-    last_update_ms += passed - passed % interval;
+    if (passed >= interval)
+        last_update_ms += passed - passed % interval;
     mm_unlock(&kmem_list_lock);
-    for (uint32_t n = MIN(passed / interval, 2u); n > 0; n--)
+    if (passed >= interval)
+        kmem_update();
+    if (passed / 2 >= interval)
         kmem_update();
 }

@@ -47,7 +47,7 @@ void kmem_mag_stat(struct kmem_cache *cp, struct kmem_mag_stat *out)
 {
     *out = (struct kmem_mag_stat){0};
     mm_lock(&cp->cache_lock);
-    kmem_mag_fold(cp);
+    kmem_count_fold(cp);
     out->stat_rounds = cp->cache_rounds;
     out->stat_served = cp->cache_served_total;
     for (size_t i = 0; i < MM_CPUS_MAX; i++)

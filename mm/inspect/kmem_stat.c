@@ -60,13 +60,12 @@ static void stat_geometry(const struct kmem_cache *cp,
 
 static void stat_now(const struct kmem_cache *cp, struct kmem_cache_stat *out)
 {
-    uint32_t allocs, frees;
+    uint32_t inuse = (uint32_t)(out->stat_allocs - out->stat_frees);
 
-    kmem_count(cp, &allocs, &frees);
     out->stat_colour_next = cp->cache_colour;
     out->stat_redzone_end = cp->cache_redzone_end;
-    out->stat_inuse = allocs - frees;
-    out->stat_trapped = kmem_inuse(cp) - (allocs - frees);
+    out->stat_inuse = inuse;
+    out->stat_trapped = kmem_inuse(cp) - inuse;
     out->stat_slabs = cp->cache_slabs;
     out->stat_total = out->stat_slabs * cp->cache_slab_chunks;
     out->stat_full_slabs = cp->cache_full_slabs;
@@ -108,8 +107,8 @@ void kmem_cache_stat(struct kmem_cache *cp, struct kmem_cache_stat *out)
     memset(out, 0, sizeof(*out));
     mm_lock(&cp->cache_lock);
     stat_geometry(cp, out);
-    stat_now(cp, out);
     stat_traffic(cp, out);
+    stat_now(cp, out);
     mm_unlock(&cp->cache_lock);
 }
 
