@@ -309,11 +309,6 @@ void console_set_terminals(enum console_terminals which)
     console.terminals = which;
 }
 
-enum console_terminals console_terminals(void)
-{
-    return console.terminals;
-}
-
 bool console_at_terminal(void)
 {
     return console.keyboard ? console.terminals != CONSOLE_NO_TERMINAL

@@ -54,7 +54,6 @@ enum console_terminals {
 };
 
 void console_set_terminals(enum console_terminals which);
-enum console_terminals console_terminals(void);
 
 /* Whether the last key came from a terminal. */
 bool console_at_terminal(void);

@@ -1,10 +1,9 @@
 /*
- * The commands that have nothing to do with memory: the log, the clock, power
- * off and reset.
+ * The commands that have nothing to do with memory: the log, power off and
+ * reset.
  */
 #include "kernel/shell/shell.h"
 #include "drivers/console.h"
-#include "drivers/pit.h"
 #include "drivers/power.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
@@ -49,16 +48,6 @@ static bool set_terminal(char *value)
 BOOT_OPTION(terminal, "terminal=", "terminal=plain|vga|both",
             "which outputs have colours and stop at a page", set_terminal);
 
-static int cmd_terminal(char **argv)
-{
-    if (argv[1])
-        set_terminal(argv[1]);
-    kprintf("%s\n", terminals[console_terminals()]);
-    return 0;
-}
-
-SHELL_COMMAND(terminal, cmd_terminal, "[plain|vga|both]");
-
 static int cmd_echo(char **argv)
 {
     while (*++argv) {
@@ -71,21 +60,6 @@ static int cmd_echo(char **argv)
 }
 
 SHELL_COMMAND(echo, cmd_echo, "[WORD ...]", SHELL_REPORT);
-
-/* ---- time --------------------------------------------------------------- */
-
-static int cmd_uptime(char **argv)
-{
-    uint64_t ms = timer_ms();
-    uint32_t seconds = (uint32_t)(ms / 1000);
-
-    (void)argv;
-    kprintf("up %u:%02u:%02u.%02u\n", seconds / 3600, seconds / 60 % 60,
-            seconds % 60, (uint32_t)(ms % 1000) / 10);
-    return 0;
-}
-
-SHELL_COMMAND(uptime, cmd_uptime, "", SHELL_REPORT);
 
 /* ---- the rest ----------------------------------------------------------- */
 

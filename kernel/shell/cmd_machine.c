@@ -1,20 +1,14 @@
 /*
- * The state of the machine: callers, bytes, symbols, the memory map; and a
- * panic on request, to show the report.
+ * The state of the machine: callers and the memory map; and a panic on request,
+ * to show the report.
  */
 #include "drivers/console.h"
 #include "kernel/fs/proc.h"
 #include "kernel/lib/printf.h"
-#include "kernel/lib/string.h"
-#include "kernel/lib/symbol.h"
 #include "kernel/memmap.h"
 #include "kernel/x86/panic.h"
-#include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
-#include "kernel/shell/words.h"
-#include "kernel/x86/cpu.h"
-#include "kernel/x86/paging.h"
 #include "mm/page.h"
 
 /* ---- bt ----------------------------------------------------------------- */
@@ -40,71 +34,6 @@ static int cmd_bt(char **argv)
 }
 
 SHELL_COMMAND(bt, cmd_bt, "[TASK]");
-
-/* ---- x ------------------------------------------------------------------ */
-
-#define ROW_BYTES    16u
-#define DUMP_DEFAULT 64u
-#define DUMP_MAX     65536u
-
-/* How many of the `n` bytes from `addr` on can be read. */
-static size_t readable_bytes(vaddr_t addr, size_t n)
-{
-    size_t good = 0;
-
-    while (good < n && paging_readable(addr + good))
-        good = MIN(n, good + PAGE_SIZE - ((addr + good) & PAGE_MASK));
-    return good;
-}
-
-static void dump_row(vaddr_t addr, size_t n)
-{
-    const uint8_t *bytes = (const uint8_t *)addr;
-
-    kprintf("%08lx ", (unsigned long)addr);
-    for (size_t i = 0; i < ROW_BYTES; i++) {
-        if (i == ROW_BYTES / 2)
-            kprintf(" ");
-        if (i < n)
-            kprintf(" %02x", bytes[i]);
-        else
-            kprintf("   ");
-    }
-    kprintf("  |");
-    for (size_t i = 0; i < n; i++)
-        kprintf("%c", bytes[i] >= ' ' && bytes[i] < 0x7f ? bytes[i] : '.');
-    kprintf("|\n");
-}
-
-static int dump(vaddr_t addr, size_t n)
-{
-    size_t good = readable_bytes(addr, n);
-
-    for (size_t i = 0; i < good && !shell_interrupted(); i += ROW_BYTES)
-        dump_row(addr + i, MIN(good - i, (size_t)ROW_BYTES));
-    if (good < n)
-        return shell_error("nothing is mapped at 0x%08lx",
-                           (unsigned long)(addr + good));
-    return 0;
-}
-
-static int cmd_x(char **argv)
-{
-    uint32_t n = DUMP_DEFAULT;
-    uintptr_t addr;
-
-    if (!heap_address(argv[1], &addr))
-        return 1;
-    if (argv[2] && (!words_size(argv[2], &n) || n == 0 || n > DUMP_MAX))
-        return shell_error("'%.32s' is no number of bytes; 1 to %u are",
-                           argv[2], DUMP_MAX);
-    if (n - 1 > UINTPTR_MAX - addr)
-        return shell_error("0x%08lx and %u bytes go past the last address",
-                           (unsigned long)addr, n);
-    return dump(addr, n);
-}
-
-SHELL_COMMAND(x, cmd_x, "ADDR|SYMBOL [BYTES]", SHELL_REPORT);
 
 /* ---- meminfo ------------------------------------------------------------ */
 

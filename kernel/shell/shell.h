@@ -33,7 +33,7 @@ struct shell_command {
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-/* SHELL_COMMAND(uptime, cmd_uptime, "", SHELL_REPORT): it may be called in a
+/* SHELL_COMMAND(ps, cmd_ps, "[-j]", SHELL_REPORT): it may be called in a
  * stopped machine (report.h). It writes nothing that lasts, or calls
  * shell_may_change before. */
 #define SHELL_REPORT .command_report = true

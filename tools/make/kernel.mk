@@ -162,7 +162,7 @@ SAN_ADDR  := -fsanitize=kernel-address -fasan-shadow-offset=0xe0000000 \
     -include tools/workshop/sanitize/string.h
 SAN_RUN   := $(wildcard boot/*.c) \
                $(filter-out %/mistakes.c %/test_sanitize.c,$(SAN_SRC))
-SAN_LOOK  := kernel/shell/cmd_kmem.c kernel/shell/cmd_machine.c \
+SAN_LOOK  := kernel/shell/cmd_kmem.c \
                $(filter-out tools/workshop/bugs/bugs_%,$(shell \
                grep -l '"mm/[a-z_/]*_impl\.h"' $(C_SRC) $(WORKSHOP_SRC)))
 SAN_BARE  := mm/% kernel/lib/string.c kernel/x86/backtrace.c \

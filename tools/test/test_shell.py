@@ -25,8 +25,7 @@ def test_help_lists_commands_and_each_has_more(shell):
     text = shell.command("help")
     for name in ("kmastat", "cache", "slabs", "reap",
                  "buddyinfo", "pages", "meminfo", "kmem", "verify",
-                 "bt", "x", "dmesg", "uptime", "reboot",
-                 "poweroff"):
+                 "bt", "dmesg", "reboot", "poweroff"):
         assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
         assert name in shell.command(f"help {name}")
 
@@ -83,11 +82,11 @@ WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
          "slabs 0x10", "cache -c no_such_cache", "kmem", "kmem frob",
          "kmem create", "kmem create x 0", "kmem create 7up 32",
          "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
-         "kmem free no_such_cache", "verify no_such_cache", "x", "x banana",
+         "kmem free no_such_cache", "verify no_such_cache",
          "whatis", "whatis banana", "whatis kmain+", "whatis kmain+z",
          "help no_such_command",
-         "echo \"open", "uptime now", "run",
-         "run -x", "bt 1 2", "terminal plain vga",
+         "echo \"open", "dmesg now", "run",
+         "run -x", "bt 1 2",
          "echo " + "a " * 20]
 
 
@@ -182,7 +181,6 @@ def test_sizes_may_have_a_unit(shell):
     assert shell.command("kmem create unit 1KiB 1k").startswith(
         "unit: 1024 bytes each")
     shell.command("kmem destroy unit")
-    assert len(shell.command("x page_array 1k").splitlines()) == 64
 
 
 def test_a_status_that_is_not_0_is_an_event(kernel):
@@ -258,7 +256,3 @@ def test_dmesg_shows_what_was_printed(shell):
     shell.command("echo a-mark-for-dmesg")
     shell.send("dmesg\r")
     assert "\na-mark-for-dmesg" in shell.prompt()
-
-
-def test_uptime(shell):
-    assert re.search(r"\d+:\d\d:\d\d", shell.command("uptime"))

@@ -107,13 +107,12 @@ static const struct {
     const char *line;
     const char *said;
 } wrong[] = {
-    {"uptime now", "usage: uptime\n"},
+    {"dmesg now", "usage: dmesg\n"},
     {"cache", CACHE_FORMS},
     {"cache inode task", CACHE_FORMS},
     {"cache -x inode", CACHE_FORMS},
     {"reap -an", REAP_FORMS},
     {"inodes -ar", "usage: inodes [-j] [-a]\n       inodes -r\n"},
-    {"terminal maybe", "usage: terminal [plain|vga|both]\n"},
     {"reap -i", REAP_FORMS},
     {"reap -n -i 5", REAP_FORMS},
     {"kmem alloc", KMEM_FORMS},
@@ -379,8 +378,6 @@ static const struct {
     {"slabs inode ", ""},
     {"stress ", ""},
     {"stress 1 ", ""},
-    {"terminal ", "both plain vga"},
-    {"terminal vga ", ""},
     {"test ", "@SUITE"},
     {"test -", "-l"},
     {"test usage.options_t", "usage.options_take_values @CASE"},
@@ -389,7 +386,6 @@ static const struct {
     {"trace on ", ""},
     {"trace mark ", ""},
     {"trace save ", ""},
-    {"uptime ", ""},
     {"verify ", "@CACHE"},
     {"verify -", "-j"},
     {"verify inode ", ""},
@@ -397,10 +393,6 @@ static const struct {
     {"whatis -", "-r"},
     {"whatis kmem_cache_fre", "kmem_cache_free @SYMBOL"},
     {"whatis kmain ", ""},
-    {"x ", ""},
-    {"x kmai", "kmain @SYMBOL"},
-    {"x kmain ", ""},
-    {"x kmain 8 ", ""},
 };
 
 /* Compares what is offered with words, and @KINDs of them. */
