@@ -61,14 +61,6 @@ static int cmd_inodes(char **argv UNUSED)
 {
     struct table t;
 
-    if (shell_option('r') && !shell_may_change())
-        return 1;
-    if (shell_option('r')) {
-        size_t n = inode_reclaim(SIZE_MAX);
-
-        kprintf("%zu inode%s reclaimed\n", n, plural(n));
-        return 0;
-    }
     pager_to_end();
     t = shell_table(inode_columns);
     print_inodes(&t, shell_option('a'));
@@ -77,10 +69,7 @@ static int cmd_inodes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes,
-              "[-j] [-a]\n"
-              "-r",
-              SHELL_REPORT);
+SHELL_COMMAND(inodes, cmd_inodes, "[-j] [-a]", SHELL_REPORT);
 
 /* ---- what is mounted ---------------------------------------------------- */
 

@@ -160,7 +160,7 @@ def test_a_wrong_line_gets_one_line(traces, line, answer):
 # ---- where there are no reports --------------------------------------------
 
 # Commands that change the machine, wait for a key or run programs.
-CHANGES = ["bench", "continue", "debug +P box", "inodes -r", "kill 1",
+CHANGES = ["bench", "continue", "debug +P box", "kill 1",
            "kmem alloc box 1", "kmem create a 8", "kmem destroy box",
            "kmem free box 1", "panic", "poweroff", "reap",
            "reap -a", "reboot", "run ls", "sessions end 1", "sh",

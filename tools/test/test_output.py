@@ -39,7 +39,7 @@ LINES = {
     "kill": ["kill -0 1", "kill 9999"],
     "files": ["files 1", "files 9999"],
     "bt": ["bt", "bt 2"],
-    "inodes": ["inodes", "inodes -a", "inodes -r"],
+    "inodes": ["inodes", "inodes -a"],
     "mounts": ["mounts"],
     "umount": ["umount -f /proc", "umount -f /nothing"],
     "pipes": ["pipes"],
