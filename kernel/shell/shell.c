@@ -333,14 +333,8 @@ static void inspect(const void *arg UNUSED)
             cpu_halt();
     }
     kprintf("Only this shell still runs: `reboot` starts again.\n");
-    for (;;) {
-        char *line = read_line(PROMPT_PANIC);
-
-        if (strcmp(line, "continue") == 0)
-            shell_error("cannot continue after this; `reboot` starts again");
-        else
-            shell_execute(line);
-    }
+    for (;;)
+        shell_execute(read_line(PROMPT_PANIC));
 }
 
 HOOK(HOOK_INSPECT, inspect);
