@@ -25,8 +25,8 @@
  * prompt and a few commands. */
 #define SPARE_MIN KIB(256)
 
-struct mem_region memmap_regions[MEMMAP_REGIONS_MAX];
-size_t memmap_region_count;
+static struct mem_region regions[MEMMAP_REGIONS_MAX];
+static size_t region_count;
 static struct mem_region initrd; /* the first module; empty without one */
 
 /* Whether the direct map reaches it depends on the memory that is used. */
@@ -143,8 +143,8 @@ static void add_modules(const struct multiboot_info *info)
         initrd = (struct mem_region){.region_start = m[0].mod_start,
                                      .region_end = m[0].mod_end};
     for (uint32_t i = 0; i < info->info_mods_count; i++)
-        if (memmap_region_count < MEMMAP_REGIONS_MAX)
-            memmap_regions[memmap_region_count++] = (struct mem_region){
+        if (region_count < MEMMAP_REGIONS_MAX)
+            regions[region_count++] = (struct mem_region){
                 .region_start = m[i].mod_start,
                 .region_end = m[i].mod_end,
                 .region_usable = false,
@@ -157,9 +157,9 @@ static size_t frames_to_manage(void)
     uint64_t limit = MIN(PAGING_MAX_RAM, cmdline_mem_limit());
     uint64_t top = 0;
 
-    for (size_t i = 0; i < memmap_region_count; i++)
-        if (memmap_regions[i].region_usable)
-            top = MAX(top, MIN(memmap_regions[i].region_end, limit));
+    for (size_t i = 0; i < region_count; i++)
+        if (regions[i].region_usable)
+            top = MAX(top, MIN(regions[i].region_end, limit));
     return (size_t)(top >> PAGE_SHIFT);
 }
 
@@ -175,16 +175,16 @@ void memmap_init(const struct multiboot_info *info)
 
     if ((info->info_flags & MULTIBOOT_MMAP) == 0 || info->info_mmap_length == 0)
         halt("the boot loader gave no memory map");
-    memmap_region_count =
+    region_count =
         memmap_parse(direct(info->info_mmap_addr), info->info_mmap_length,
-                     memmap_regions, MEMMAP_REGIONS_MAX - 16);
-    if (memmap_region_count == 0)
+                     regions, MEMMAP_REGIONS_MAX - 16);
+    if (region_count == 0)
         halt("the boot loader's memory map is empty or broken");
     add_modules(info);
     frames = frames_to_manage();
     bytes = task_pids_bytes(frames) + BUDDY_ALIGN + page_array_bytes(frames) +
             paging_bytes(frames);
-    pids = memmap_space(memmap_regions, memmap_region_count, image, bytes);
+    pids = memmap_space(regions, region_count, image, bytes);
     need = (uint64_t)MAX(pids, image) + bytes + SPARE_MIN;
     if (pids == 0) /* the archive is in the room after the image */
         need += initrd.region_end - initrd.region_start;
@@ -195,7 +195,7 @@ void memmap_init(const struct multiboot_info *info)
     array = ROUND_UP(pids + task_pids_bytes(frames), BUDDY_ALIGN);
     tables = array + page_array_bytes(frames);
     paging_init(frames, direct(tables));
-    page_init(direct(array), frames, memmap_regions, memmap_region_count,
+    page_init(direct(array), frames, regions, region_count,
               (paddr_t)image_start - KERNEL_BASE,
               tables + paging_bytes(frames));
     task_set_pids(direct(pids), frames);

@@ -30,13 +30,10 @@ paddr_t memmap_space(const struct mem_region *r, size_t n, paddr_t from,
 /*
  * Takes over the machine's memory: regions, page tables, page array, buddy.
  * Halts with a message if there is no map or too little memory. Everything in
- * `info` that is needed later has been copied when this returns.
+ * `info` that is needed later has been copied when this returns; page_regions
+ * is the map then, modules included as reserved.
  */
 void memmap_init(const struct multiboot_info *info);
-
-/* The map, modules included as reserved. */
-extern struct mem_region memmap_regions[];
-extern size_t memmap_region_count;
 
 /* The first boot module, which is the initrd; *size is 0 if there is none, or
  * if it lies outside the memory that is managed. After memmap_init. */

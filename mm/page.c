@@ -21,6 +21,8 @@ size_t page_count;
 
 size_t page_usable;
 uint64_t page_beyond;
+const struct mem_region *page_regions;
+size_t page_region_count;
 
 static size_t padded_count(size_t frames)
 {
@@ -71,6 +73,8 @@ void page_init(void *array, size_t frames, const struct mem_region *regions,
     MM_ASSERT((uintptr_t)array % BUDDY_ALIGN == 0);
     page_array = array;
     page_count = frames;
+    page_regions = regions;
+    page_region_count = n;
     page_usable = 0;
     page_beyond = 0;
     for (size_t i = 0; i < padded_count(frames); i++) {

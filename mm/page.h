@@ -69,6 +69,10 @@ extern size_t page_count;
 extern size_t page_usable;   /* frames of the array that are RAM */
 extern uint64_t page_beyond; /* bytes of RAM beyond the array */
 
+/* The memory map that page_init was given. */
+extern const struct mem_region *page_regions;
+extern size_t page_region_count;
+
 /* Bytes of page array needed for memory up to frame number `frames`: one
  * entry each, and as many reserved ones as complete the last largest block. */
 size_t page_array_bytes(size_t frames);
@@ -80,7 +84,7 @@ size_t page_array_bytes(size_t frames);
  * and no reserved one touches it. Frames inside [kernel_start, kernel_end)
  * become PAGE_KERNEL. The rest is reserved. Frames below 1 MiB are never
  * usable: boot loaders disagree about them. buddy_init then makes blocks of
- * usable frames. Boot only.
+ * usable frames. The regions are read later, too. Boot only.
  */
 void page_init(void *array, size_t frames, const struct mem_region *regions,
                size_t n, paddr_t kernel_start, paddr_t kernel_end);

@@ -5,7 +5,6 @@
 #include "drivers/console.h"
 #include "kernel/fs/proc.h"
 #include "kernel/lib/printf.h"
-#include "kernel/memmap.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/shell.h"
@@ -56,9 +55,9 @@ static const struct column region_columns[] = {
 static int cmd_meminfo(char **argv UNUSED)
 {
     struct table t = shell_table(region_columns);
-    const struct mem_region *r = memmap_regions;
+    const struct mem_region *r = page_regions;
 
-    for (; r < memmap_regions + memmap_region_count; r++)
+    for (; r < page_regions + page_region_count; r++)
         table_row(&t, &(struct region_row){
                           *r, (r->region_end - r->region_start) / KIB(1)});
     if (!t.table_json)

@@ -158,6 +158,8 @@ KTEST(page, partly_covered_frames_are_not_used)
     struct machine old;
 
     machine_make(&old, 1000, map, ARRAY_SIZE(map));
+    KT_TRUE(page_regions == map);
+    KT_EQ(page_region_count, ARRAY_SIZE(map));
     KT_EQ(state(0), PAGE_RESERVED);
     KT_EQ(state(256), PAGE_KERNEL); /* the image: whatever the map says */
     KT_EQ(state(257), PAGE_KERNEL); /* its last byte */
