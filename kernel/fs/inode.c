@@ -40,8 +40,7 @@ static void inode_ctor(void *obj, size_t size UNUSED)
 
 void inode_init(void)
 {
-    hash_cache_init();
-    hash_init(&inode_table);
+    hash_init();
     inode_cache =
         cache_create("inode", sizeof(struct inode), 0, inode_ctor, NULL);
     kmem_set_reclaim(inode_reclaim);
@@ -149,7 +148,6 @@ static int read_new(struct inode *inode)
 {
     int r;
 
-    hash_extend(&inode_table, &inode_list_lock);
     r = inode->inode_fs->fs_ops->fs_read_inode(inode);
     if (r < 0) {
         spin_lock(&inode_list_lock);
@@ -225,7 +223,6 @@ static void evict(struct inode *inode)
     const struct fs_ops *ops = fs->fs_ops;
     bool kept = false;
 
-    hash_trim(&inode_table, &inode_list_lock);
     if (inode->inode_state == INODE_READY && ops->fs_evict != NULL)
         kept = ops->fs_evict(inode);
     if (!kept)
@@ -339,15 +336,13 @@ void inode_end(struct fs *fs)
     uncount(fs);
 }
 
-/* From the last bucket down: a removal moves the chain of the last one to a
- * lower one. */
 void inode_drop_unlinked(struct fs *fs)
 {
     struct hash_link *l, *next;
 
     spin_lock(&inode_list_lock);
-    for (uint32_t i = inode_table.hash_buckets; i-- > 0;)
-        for (l = *hash_bucket_at(&inode_table, i); l != NULL; l = next) {
+    for (uint32_t i = 0; i < HASH_BUCKETS; i++)
+        for (l = inode_table.hash_chain[i]; l != NULL; l = next) {
             struct inode *inode =
                 container_of(l, struct inode, inode_hash_link);
 
@@ -433,8 +428,8 @@ static const struct inode *next_inode(uint64_t after, uint64_t *place)
     const struct inode *next = NULL;
 
     spin_assert_held(&inode_list_lock);
-    for (uint32_t i = 0; i < inode_table.hash_buckets; i++)
-        for (struct hash_link *l = *hash_bucket_at(&inode_table, i); l != NULL;
+    for (uint32_t i = 0; i < HASH_BUCKETS; i++)
+        for (struct hash_link *l = inode_table.hash_chain[i]; l != NULL;
              l = l->link_next) {
             const struct inode *inode =
                 container_of(l, struct inode, inode_hash_link);
@@ -512,8 +507,8 @@ const char *inode_verify(const char **where)
 
     spin_lock(&inode_list_lock);
     wrong = hash_verify(&inode_table);
-    for (uint32_t i = 0; wrong == NULL && i < inode_table.hash_buckets; i++) {
-        struct hash_link *l = *hash_bucket_at(&inode_table, i);
+    for (uint32_t i = 0; wrong == NULL && i < HASH_BUCKETS; i++) {
+        struct hash_link *l = inode_table.hash_chain[i];
 
         for (; wrong == NULL && l != NULL; l = l->link_next) {
             at = container_of(l, struct inode, inode_hash_link);

@@ -2,8 +2,8 @@
  * The RAM file system (kernel/fs/ramfs.h): nodes, directories, and its struct
  * fs_ops. File contents are in ramfs_file.c.
  *
- * Entries of all directories are in one hash table, so that a lookup takes the
- * same time in a directory of ten entries and of ten thousand. They are also in
+ * Entries of all directories are in one hash table, so that a lookup does not
+ * search a directory's entries one by one. They are also in
  * a list per directory in the order of their cookies. Cookies only grow, so a
  * getdents position stays valid whatever is removed. An operation on a
  * directory holds its inode's mutex; ramfs_lock guards the tables, which all
@@ -60,7 +60,6 @@ static void number_node(struct ramfs_node *node)
     node->node_hash_link.link_hash = hash_mix(hash_key, node->node_number);
     hash_insert(&nodes, &node->node_hash_link);
     spin_unlock(&ramfs_lock);
-    hash_extend(&nodes, &ramfs_lock);
 }
 
 static void node_free(struct ramfs_node *node)
@@ -68,7 +67,6 @@ static void node_free(struct ramfs_node *node)
     spin_lock(&ramfs_lock);
     hash_remove(&nodes, &node->node_hash_link);
     spin_unlock(&ramfs_lock);
-    hash_trim(&nodes, &ramfs_lock);
     session_refund_number(node->node_session, SESSION_FILES, 1);
     kmem_cache_free(node_cache, node);
 }
@@ -211,7 +209,6 @@ static int add_entry(struct ramfs_node *dir, const char *name, size_t n,
     spin_lock(&ramfs_lock);
     attach_entry(e, dir, name, n);
     spin_unlock(&ramfs_lock);
-    hash_extend(&entries, &ramfs_lock);
     return 0;
 }
 
@@ -220,7 +217,6 @@ static void unlink_entry(struct ramfs_entry *e)
     spin_lock(&ramfs_lock);
     detach_entry(e);
     spin_unlock(&ramfs_lock);
-    hash_trim(&entries, &ramfs_lock);
     kmem_cache_free(entry_cache, e);
 }
 
@@ -461,8 +457,6 @@ void ramfs_init(void)
 {
     struct ramfs_node *root;
 
-    hash_init(&nodes);
-    hash_init(&entries);
     node_cache =
         cache_create("ramfs_node", sizeof(struct ramfs_node), 0, NULL, NULL);
     entry_cache =
@@ -542,8 +536,8 @@ const char *ramfs_verify(const char **where)
         wrong = hash_verify(&entries);
     if (wrong == NULL)
         wrong = verify_dir(ramfs_root());
-    for (uint32_t i = 0; wrong == NULL && i < entries.hash_buckets; i++) {
-        struct hash_link *l = *hash_bucket_at(&entries, i);
+    for (uint32_t i = 0; wrong == NULL && i < HASH_BUCKETS; i++) {
+        struct hash_link *l = entries.hash_chain[i];
 
         for (; wrong == NULL && l != NULL; l = l->link_next) {
             const struct ramfs_entry *e =

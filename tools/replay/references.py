@@ -40,13 +40,16 @@ def places_of(address, cache):
     heap, found, error = Heap(), set(), target.record_of("kmem_last_error")
     forgotten = [
         range(linker("boot_stack_bottom"), linker("boot_stack_top")),
-        range(error.address, error.address + error.layout.size)]
+        *(range(r.address, r.address + r.layout.size) for r in
+          (error, target.record_of("inode_table"),
+           target.record_of("nodes", "fs/ramfs.c"),
+           target.record_of("entries", "fs/ramfs.c")))]
     for base, data in memory(heap):
         if address.to_bytes(WORD, "little") not in data:
             continue
         slab = heap.slabs_by_page.get(base >> PAGE_SHIFT)
         if slab and (slab.owner.kind_name == "internal" or
-                     slab.owner.name in ("kstack", "hash_segment", cache)):
+                     slab.owner.name in ("kstack", cache)):
             continue
         found |= {at for at, value in zip(range(base, base + len(data), WORD),
                                           words(data)) if value == address

@@ -34,7 +34,7 @@ PROGRAMS = {"syscallfuzz": Program(2000, 0.2, 0),
             "stormfuzz": Program(5, 60_000, 0)}
 
 # Files and their inodes stay; the allocator's own objects go with slabs.
-STAYS = ("inode", "hash_segment", "ramfs_node", "ramfs_entry", "ramfs_page")
+STAYS = ("inode", "ramfs_node", "ramfs_entry", "ramfs_page")
 
 
 def in_use(rows):

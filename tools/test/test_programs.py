@@ -44,7 +44,7 @@ def in_use(machine):
     rows = records(machine.command("kmastat -j"))[:-1]
     return {row["cache"]: row["inuse"] for row in rows
             if row["kind"] != "internal" and
-            row["cache"] not in ("inode", "hash_segment")}
+            row["cache"] != "inode"}
 
 
 def start(machine, line):

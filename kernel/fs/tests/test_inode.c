@@ -21,7 +21,6 @@ static void add(struct hash_link *l, uint32_t hash)
     spin_lock(&table_lock);
     hash_insert(&table, l);
     spin_unlock(&table_lock);
-    hash_extend(&table, &table_lock);
 }
 
 static void drop(struct hash_link *l)
@@ -29,7 +28,6 @@ static void drop(struct hash_link *l)
     spin_lock(&table_lock);
     hash_remove(&table, l);
     spin_unlock(&table_lock);
-    hash_trim(&table, &table_lock);
 }
 
 static bool contains(const struct hash_link *l)
@@ -50,40 +48,25 @@ static unsigned contained(const struct hash_link *links, unsigned from)
     return n;
 }
 
-static size_t segments_out(void)
+KTEST(hash, an_entry_is_found_until_it_is_removed)
 {
-    struct kmem_cache_stat stat;
+    struct hash_link *links = kmem_alloc(LINKS * sizeof(*links), KM_SLEEP);
 
-    kmem_cache_stat(kmem_cache_find("hash_segment"), &stat);
-    return stat.stat_inuse;
-}
-
-KTEST(hash, a_table_has_as_many_buckets_as_entries)
-{
-    size_t before = segments_out();
-    struct hash_link *links;
-
-    links = kmem_alloc(LINKS * sizeof(*links), KM_SLEEP);
-    hash_init(&table);
     for (uint32_t i = 0; i < LINKS; i++) {
         add(&links[i], i * 0x9e3779b1u >> 7);
-        KT_EQ(table.hash_buckets, i + 1);
+        KT_EQ(table.hash_count, i + 1);
         if (i % 97 == 0)
             KT_TRUE(hash_verify(&table) == NULL);
     }
-    KT_EQ(segments_out() - before,
-          (LINKS + HASH_SEGMENT_BUCKETS - 1) / HASH_SEGMENT_BUCKETS);
     KT_EQ(contained(links, 0), LINKS);
     for (uint32_t i = 0; i < LINKS; i++) {
         drop(&links[i]);
-        KT_EQ(table.hash_buckets, MAX(LINKS - 1 - i, 1));
         if (i % 97 == 0) {
             KT_TRUE(hash_verify(&table) == NULL);
             KT_EQ(contained(links, 0), LINKS - 1 - i);
         }
     }
-    KT_EQ(segments_out() - before, 1);
-    kmem_cache_free(kmem_cache_find("hash_segment"), table.hash_segment[0]);
+    KT_EQ(table.hash_count, 0);
     kmem_free(links, LINKS * sizeof(*links));
 }
 
@@ -91,7 +74,6 @@ KTEST(hash, equal_hashes_share_a_bucket)
 {
     struct hash_link links[LINKS / 8];
 
-    hash_init(&table);
     for (uint32_t i = 0; i < ARRAY_SIZE(links); i++)
         add(&links[i], 42);
     KT_TRUE(hash_verify(&table) == NULL);
@@ -101,7 +83,26 @@ KTEST(hash, equal_hashes_share_a_bucket)
         KT_TRUE(!contains(&links[i]));
     }
     KT_TRUE(hash_verify(&table) == NULL);
-    kmem_cache_free(kmem_cache_find("hash_segment"), table.hash_segment[0]);
+}
+
+KTEST(hash, the_verifier_finds_each_fault)
+{
+    struct hash_link first, second;
+
+    add(&first, 42);
+    add(&second, 42);
+    second.link_hash = 43;
+    KT_TRUE(hash_verify(&table) != NULL);
+    second.link_hash = 42;
+    first.link_next = &second;
+    KT_TRUE(hash_verify(&table) != NULL);
+    first.link_next = NULL;
+    table.hash_count = 3;
+    KT_TRUE(hash_verify(&table) != NULL);
+    table.hash_count = 2;
+    KT_TRUE(hash_verify(&table) == NULL);
+    drop(&first);
+    drop(&second);
 }
 
 /* ---- finding and keeping ------------------------------------------------ */
@@ -130,7 +131,6 @@ KTEST(inode, a_file_has_one_inode)
     KT_TRUE(test_fs_end());
 }
 
-/* A removal from the table moves the chain of its last bucket. */
 KTEST(inode, every_file_without_a_link_is_dropped)
 {
     struct inode *inodes[200];
@@ -292,7 +292,7 @@ KTEST(inode, an_unneeded_blank_inode_is_freed)
     KT_TRUE(test_fs_end());
 }
 
-KTEST(inode, thousands_grow_the_table_and_leave_nothing)
+KTEST(inode, thousands_leave_nothing)
 {
     struct inode_totals totals;
     struct kmem_cache_stat stat;
