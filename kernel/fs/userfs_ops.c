@@ -8,8 +8,8 @@
  *
  * inode_data records which of the successive servers the inode was last read
  * from, and whether it has changed since in a way that replies do not report
- * (size of a directory, blocks of a file). If so, it is read again before its
- * attributes are used.
+ * (size and links of a directory, blocks of a file). If so, it is read again
+ * before its attributes are used.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/userfs_impl.h"
@@ -199,11 +199,7 @@ static int userfs_create(struct inode *dir, const char *name,
     int error = ask_name(dir, FS_CREATE, type, device, name, ino);
 
     inode_changed(dir);
-    if (error != 0)
-        return error;
-    if (type == FILE_DIRECTORY)
-        dir->inode_nlink++;
-    return check_number(dir, name, *ino);
+    return error != 0 ? error : check_number(dir, name, *ino);
 }
 
 static int userfs_link(struct inode *dir, const char *name, struct inode *inode)
@@ -230,24 +226,15 @@ static int userfs_unlink(struct inode *dir, const char *name,
     return 0;
 }
 
-/* A subdirectory was removed. A lying server cannot bring the links below 2. */
-static void one_link_less(struct inode *dir)
-{
-    if (dir->inode_nlink > 1)
-        dir->inode_nlink--;
-}
-
 static int userfs_rmdir(struct inode *dir, const char *name,
                         struct inode *inode)
 {
     uint32_t unused;
     int error = ask_entry(dir, FS_RMDIR, name, inode, &unused);
 
-    if (error != 0)
-        return error;
-    inode->inode_nlink = 0;
-    one_link_less(dir);
-    return 0;
+    if (error == 0)
+        inode->inode_nlink = 0;
+    return error;
 }
 
 /* Updates the inodes after a rename. */
@@ -258,19 +245,12 @@ static void moved(struct inode *from_dir, struct inode *to_dir,
 
     inode_changed(from_dir);
     inode_changed(to_dir);
-    if (dir) {
-        one_link_less(from_dir);
-        to_dir->inode_nlink++;
+    if (dir)
         inode_changed(inode);
-    }
-    if (target == NULL)
-        return;
-    if (dir) {
+    if (target != NULL && dir)
         target->inode_nlink = 0;
-        one_link_less(to_dir);
-    } else if (target->inode_nlink > 0) {
+    else if (target != NULL && target->inode_nlink > 0)
         target->inode_nlink--;
-    }
 }
 
 static int userfs_rename(struct inode *from_dir, const char *from,
