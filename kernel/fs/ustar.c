@@ -42,9 +42,7 @@ struct unpacking {
     const char *end;
     struct ramfs_node *root;
     unsigned broken;
-    const char *path; /* of the current entry */
-    size_t path_len;
-    char joined[PATH_LEN + 1]; /* the path, if it must be joined */
+    char path[PATH_LEN + 1]; /* of the current entry */
 };
 
 /* Names from the archive are escaped before they are printed. */
@@ -61,76 +59,51 @@ static void report_entry(struct unpacking *u, const char *name,
 
 /* ---- headers ------------------------------------------------------------ */
 
-#define EVEN_BYTES 0x00ff00ffu
-
-/* The four bytes of a word, added up in two halves. */
-static inline uint32_t halves(uint32_t w)
+static uint32_t sum_of(const char *bytes, size_t n)
 {
-    return (w & EVEN_BYTES) + (w >> 8 & EVEN_BYTES);
-}
-
-static inline uint32_t fold(uint32_t sum)
-{
-    return (sum & 0xffff) + (sum >> 16);
-}
-
-/* The sum of all bytes; the halves have room for it. Most of a header is
- * zero. */
-static uint32_t sum_of(const struct header *h)
-{
-    const uint32_t *w = (const uint32_t *)h;
-    const uint32_t *end = w + BLOCK / sizeof(*w);
     uint32_t sum = 0;
 
-    for (; w < end; w += 4) {
-        if ((w[0] | w[1] | w[2] | w[3]) != 0)
-            sum += halves(w[0]) + halves(w[1]) + halves(w[2]) + halves(w[3]);
-    }
-    return fold(sum);
+    for (size_t i = 0; i < n; i++)
+        sum += (uint8_t)bytes[i];
+    return sum;
 }
-
-#define OCTAL_MAX 10 /* digits that always fit in a word */
 
 /* An octal number that ends at a blank, a NUL or the end of the field. */
 static bool octal(const char *s, size_t n, uint32_t *value)
 {
     const char *end = s + n;
-    const char *first;  /* digit */
-    const char *zeroes; /* end of the leading zeroes */
+    const char *first;
     uint32_t v = 0;
-    uint32_t digit;
 
     while (s < end && *s == ' ')
         s++;
-    first = s;
-    while (s < end && *s == '0')
-        s++;
-    for (zeroes = s; s < end && (digit = (uint8_t)*s - '0') < 8; s++)
-        v = v << 3 | digit;
+    for (first = s; s < end && *s >= '0' && *s <= '7'; s++) {
+        if (v > UINT32_MAX / 8)
+            return false;
+        v = 8 * v + (uint32_t)(*s - '0');
+    }
     *value = v;
-    return s > first && s <= zeroes + OCTAL_MAX &&
-           (s == end || *s == ' ' || *s == '\0');
+    return s > first && (s == end || *s == ' ' || *s == '\0');
 }
 
 /* The checksum counts its own field as blanks. */
 static bool is_header(const struct header *h)
 {
-    const uint32_t *field = (const uint32_t *)h->checksum;
-    uint32_t own = fold(halves(field[0]) + halves(field[1]));
+    uint32_t sum = sum_of((const char *)h, BLOCK) -
+                   sum_of(h->checksum, sizeof(h->checksum)) +
+                   sizeof(h->checksum) * ' ';
     uint32_t want;
 
-    return octal(h->checksum, sizeof(h->checksum), &want) &&
-           want == sum_of(h) - own + sizeof(h->checksum) * ' ' &&
+    return octal(h->checksum, sizeof(h->checksum), &want) && want == sum &&
            memcmp(h->magic, "ustar", 5) == 0;
 }
 
-/* The path in the header; joined if it is in two fields or has no NUL. GNU's
- * variant uses the prefix field for something else. */
+/* The path in the header, which may be in two fields. GNU's variant uses the
+ * prefix field for something else. */
 static void take_path(struct unpacking *u, const struct header *h)
 {
-    char *to = u->joined;
+    char *to = u->path;
 
-    u->path = h->name;
     if (h->magic[5] == '\0' && h->prefix[0] != '\0') {
         size_t n = strnlen(h->prefix, sizeof(h->prefix));
 
@@ -138,12 +111,8 @@ static void take_path(struct unpacking *u, const struct header *h)
         to[n] = '/';
         to += n + 1;
     }
-    if (to != u->joined || h->name[NAME_LEN - 1] != '\0') {
-        memcpy(to, h->name, NAME_LEN);
-        to[NAME_LEN] = '\0';
-        u->path = u->joined;
-    }
-    u->path_len = strlen(u->path);
+    memcpy(to, h->name, NAME_LEN);
+    to[NAME_LEN] = '\0';
 }
 
 /* ---- files -------------------------------------------------------------- */
@@ -195,7 +164,7 @@ static const char *add_file(struct unpacking *u, const char *data,
 {
     struct ramfs_node *node;
     const char *wrong;
-    size_t n = u->path_len;
+    size_t n = strlen(u->path);
     size_t dir = n;
 
     while (dir > 0 && u->path[dir - 1] != '/')
@@ -235,7 +204,7 @@ static bool take_entry(struct unpacking *u, const struct header *h)
     if (h->type == '0' || h->type == '\0')
         wrong = add_file(u, u->pos, size);
     else if (h->type == '5')
-        wrong = walk_directories(u, u->path_len, &dir);
+        wrong = walk_directories(u, strlen(u->path), &dir);
     else
         wrong = "only files and directories can be unpacked";
     if (wrong != NULL)
@@ -255,7 +224,7 @@ static const struct header *next_header(struct unpacking *u)
         u->pos += BLOCK;
         if (is_header(h))
             return h;
-        if (!lost && sum_of(h) == 0)
+        if (!lost && sum_of((const char *)h, BLOCK) == 0)
             return NULL;
         if (!lost)
             report_entry(u, "broken header", "searching for the next");
