@@ -107,8 +107,9 @@ struct pipe_stat {
     uint64_t stat_total; /* bytes written so far */
 };
 
-/* Snapshots of pipes with the lowest addresses above `after`, at most n. */
-size_t pipe_stats(const void *after, struct pipe_stat *out, size_t n);
+/* Replaces a snapshot (zeroed: before the first) by that of the next pipe in
+ * order of address. False: there is none. */
+bool pipe_next(struct pipe_stat *st);
 const char *pipe_verify(const char **where);
 
 /* Initializes kernel/fs: unpacks the ustar archive at [start, start + size)

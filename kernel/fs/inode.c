@@ -421,11 +421,11 @@ static uint64_t inode_place(uint32_t fs_id, uint32_t number)
     return (uint64_t)fs_id << 32 | number;
 }
 
-/* The inode with the lowest such number above `after`, and the number; or
- * NULL. */
-static const struct inode *next_inode(uint64_t after, uint64_t *place)
+/* The inode with the lowest such number above `after`, or NULL. */
+static const struct inode *inode_after(uint64_t after)
 {
     const struct inode *next = NULL;
+    uint64_t lowest = UINT64_MAX;
 
     spin_assert_held(&inode_list_lock);
     for (uint32_t i = 0; i < HASH_BUCKETS; i++)
@@ -436,30 +436,24 @@ static const struct inode *next_inode(uint64_t after, uint64_t *place)
             uint64_t at =
                 inode_place(inode->inode_fs->fs_id, inode->inode_number);
 
-            if (at > after && (next == NULL || at < *place)) {
+            if (at > after && at < lowest) {
                 next = inode;
-                *place = at;
+                lowest = at;
             }
         }
     return next;
 }
 
-size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
-                   size_t n)
+bool inode_next(struct inode_stat *st)
 {
-    uint64_t place =
-        after == NULL ? 0 : inode_place(after->stat_fs_id, after->stat_number);
     const struct inode *inode;
-    size_t stored = 0;
 
-    do {
-        spin_lock(&inode_list_lock);
-        inode = stored < n ? next_inode(place, &place) : NULL;
-        if (inode != NULL)
-            out[stored++] = inode_stat_of(inode);
-        spin_unlock(&inode_list_lock);
-    } while (inode != NULL);
-    return stored;
+    spin_lock(&inode_list_lock);
+    inode = inode_after(inode_place(st->stat_fs_id, st->stat_number));
+    if (inode != NULL)
+        *st = inode_stat_of(inode);
+    spin_unlock(&inode_list_lock);
+    return inode != NULL;
 }
 
 /* The broken invariant of one inode of the table, or NULL. */

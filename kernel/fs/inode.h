@@ -144,10 +144,9 @@ struct inode_stat {
 /* "file", "dir" or "device"; "new" until its file system has read it. */
 const char *inode_type_name(const struct inode *inode);
 
-/* Snapshots of the next inodes after `after` (NULL: the first) in order of file
- * system and number, at most n. */
-size_t inode_stats(const struct inode_stat *after, struct inode_stat *out,
-                   size_t n);
+/* Replaces a snapshot (zeroed: before the first) by that of the next inode in
+ * order of file system and number. False: there is none. */
+bool inode_next(struct inode_stat *st);
 
 const char *inode_verify(const char **where);
 

@@ -357,32 +357,23 @@ int pipe_create(struct file **read_end, struct file **write_end)
 
 /* ---- snapshots and checks ----------------------------------------------- */
 
-/* The pipe in use with the lowest address above `after`, or NULL. */
-static const struct pipe *next_in_use(const void *after)
+bool pipe_next(struct pipe_stat *st)
 {
     const struct pipe *next = NULL;
 
+    spin_lock(&list_lock);
     list_for_each (l, &pipes) {
         const struct pipe *p = list_entry(l, struct pipe, pipe_link);
 
         if ((p->pipe_readers | p->pipe_writers) != 0 &&
-            (const void *)p > after && (next == NULL || p < next))
+            (const void *)p > st->stat_pipe && (next == NULL || p < next))
             next = p;
     }
-    return next;
-}
-
-size_t pipe_stats(const void *after, struct pipe_stat *out, size_t n)
-{
-    const struct pipe *p = after;
-    size_t used = 0;
-
-    spin_lock(&list_lock);
-    while (used < n && (p = next_in_use(p)) != NULL)
-        out[used++] = (struct pipe_stat){p, p->pipe_readers, p->pipe_writers,
-                                         p->pipe_bytes, p->pipe_total};
+    if (next != NULL)
+        *st = (struct pipe_stat){next, next->pipe_readers, next->pipe_writers,
+                                 next->pipe_bytes, next->pipe_total};
     spin_unlock(&list_lock);
-    return used;
+    return next != NULL;
 }
 
 static bool nobody_waits(const struct wait_queue *q)

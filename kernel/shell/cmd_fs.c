@@ -11,8 +11,6 @@
 #include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 
-#define BATCH 16 /* rows per snapshot */
-
 /* ---- inodes ------------------------------------------------------------- */
 
 #define INODE(member, ...) COLUMN(struct inode_stat, member, __VA_ARGS__)
@@ -29,18 +27,11 @@ static const struct column inode_columns[] = {
 
 static void print_inodes(const struct table *t, bool all)
 {
-    struct inode_stat st[BATCH];
-    const struct inode_stat *after = NULL;
-    struct inode_stat last;
-    size_t n;
+    struct inode_stat st = {.stat_fs_id = 0};
 
-    while (!shell_interrupted() && (n = inode_stats(after, st, BATCH)) > 0) {
-        for (size_t i = 0; i < n; i++)
-            if (all || st[i].stat_refs > 0)
-                table_row(t, &st[i]);
-        last = st[n - 1];
-        after = &last;
-    }
+    while (!shell_interrupted() && inode_next(&st))
+        if (all || st.stat_refs > 0)
+            table_row(t, &st);
 }
 
 static void print_totals(void)
@@ -120,7 +111,7 @@ static int cmd_pipes(char **argv UNUSED)
     struct table t = shell_table(pipe_columns);
     struct pipe_stat st = {.stat_pipe = NULL};
 
-    while (!shell_interrupted() && pipe_stats(st.stat_pipe, &st, 1) == 1)
+    while (!shell_interrupted() && pipe_next(&st))
         table_row(&t, &st);
     if (st.stat_pipe == NULL && !t.table_json && !shell_interrupted())
         kprintf("(no pipe is open)\n");

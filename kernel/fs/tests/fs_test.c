@@ -26,8 +26,12 @@ static size_t noted_count;
 
 void fs_test_note(void)
 {
-    noted_count = inode_stats(NULL, noted, NOTED_MAX);
-    KT_REQUIRE(noted_count < NOTED_MAX);
+    struct inode_stat st = {.stat_fs_id = 0};
+
+    for (noted_count = 0; inode_next(&st); noted_count++) {
+        KT_REQUIRE(noted_count < NOTED_MAX);
+        noted[noted_count] = st;
+    }
     ktest_undo(restore, NULL);
 }
 
@@ -43,12 +47,10 @@ static uint32_t refs_noted(const struct inode_stat *st)
 /* Drops the references that the case has. */
 static void put_held(struct fs *fs)
 {
-    const struct inode_stat *after = NULL;
-    struct inode_stat st, last;
+    struct inode_stat st = {.stat_fs_id = 0};
     struct inode *inode;
 
-    for (; inode_stats(after, &st, 1) == 1; after = &last) {
-        last = st;
+    while (inode_next(&st)) {
         if (st.stat_fs_id != fs->fs_id || st.stat_refs <= refs_noted(&st) ||
             inode_get(fs, st.stat_number, &inode) != 0)
             continue;
