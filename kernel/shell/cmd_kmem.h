@@ -23,8 +23,7 @@
 #include "kernel/shell/shell.h"
 #include "mm/inspect/kmem_stat.h"
 
-#define HEAP_CELL     24  /* bytes of a formatted number, NUL included */
-#define HEAP_MAP_BITS 512 /* no slab has more chunks: 8 bytes in a page */
+#define HEAP_CELL 24 /* bytes of a formatted number, NUL included */
 
 /* Columns summed over some caches, or the row of one. Bytes where not said. */
 struct heap_sum {
@@ -177,11 +176,6 @@ void heap_note_broken(struct kmem_cache *cp);
 /* The place in list order of the slab at address `slab`; SIZE_MAX if the
  * cache has none there. */
 size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab);
-
-static inline bool heap_map_used(const uint8_t *map, size_t i)
-{
-    return map[i / 8] & (1u << (i % 8));
-}
 
 /* The object at `addr` as a character; `used` is what the slab's map says. */
 char heap_object_cell(uintptr_t addr, bool used);

@@ -49,7 +49,7 @@ static const char state_cell[] = {
 /* ---- the slabs of a cache ----------------------------------------------- */
 
 struct slab_row {
-    char row_cells[HEAP_MAP_BITS + 1]; /* a character for each object */
+    char row_cells[KMEM_CHUNKS_MAX + 1]; /* a character for each object */
     const char *row_cache;
     struct kmem_slab_stat row_stat;
     char row_shown[HEAP_CELL]; /* its address with marks */
@@ -58,18 +58,15 @@ struct slab_row {
     uint32_t row_idle; /* all ones: it is not free */
 };
 
-static void put_cells(struct slab_row *row, struct kmem_cache *cp, size_t n,
-                      size_t chunk)
+static void put_cells(struct slab_row *row, const struct kmem_cache_stat *cache)
 {
     uintptr_t first = row->row_stat.stat_base + row->row_stat.stat_colour;
-    uint8_t map[HEAP_MAP_BITS / 8] = {0};
-    size_t got =
-        MIN(kmem_slab_map(cp, n, map, HEAP_MAP_BITS), (size_t)HEAP_MAP_BITS);
+    size_t n = MIN(cache->stat_slab_objects, (size_t)KMEM_CHUNKS_MAX);
 
-    for (size_t i = 0; i < got; i++)
-        row->row_cells[i] =
-            heap_object_cell(first + i * chunk, heap_map_used(map, i));
-    row->row_cells[got] = '\0';
+    for (size_t i = 0; i < n; i++)
+        row->row_cells[i] = heap_object_cell(first + i * cache->stat_chunk,
+                                             kmem_slab_used(&row->row_stat, i));
+    row->row_cells[n] = '\0';
 }
 
 static void print_slab_state(const struct table *t UNUSED, const void *r)
@@ -106,8 +103,8 @@ static const struct column slab_columns[] = {
     {0},
 };
 
-static void print_slab(const struct table *t, struct kmem_cache *cp,
-                       const struct kmem_cache_stat *cache, size_t n,
+static void print_slab(const struct table *t,
+                       const struct kmem_cache_stat *cache,
                        const struct kmem_slab_stat *st)
 {
     struct slab_row row = {
@@ -123,18 +120,18 @@ static void print_slab(const struct table *t, struct kmem_cache *cp,
              (unsigned long)st->stat_slab);
     snprintf(row.row_used, HEAP_CELL, "%3zu/%zu", st->stat_refcnt,
              st->stat_chunks);
-    put_cells(&row, cp, n, cache->stat_chunk);
+    put_cells(&row, cache);
     table_row(t, &row);
 }
 
 /* Slabs by objects in use. Too big for a stack; one shell, one command at a
  * time. */
-static size_t using[HEAP_MAP_BITS + 1];
+static size_t using[KMEM_CHUNKS_MAX + 1];
 
 /* A row for none in use, one for all, and at most ten between. */
 static void print_histogram(const struct kmem_cache_stat *st)
 {
-    size_t all = MIN(st->stat_slab_objects, (size_t)HEAP_MAP_BITS);
+    size_t all = MIN(st->stat_slab_objects, (size_t)KMEM_CHUNKS_MAX);
     size_t step = (all + 9) / 10;
     char range[24];
 
@@ -180,10 +177,10 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st)
          n++) {
         size_t before = seen[slab.stat_state]++;
 
-        using[MIN(slab.stat_refcnt, HEAP_MAP_BITS + (size_t)0)]++;
+        using[MIN(slab.stat_refcnt, KMEM_CHUNKS_MAX + (size_t)0)]++;
         freelist |= slab.stat_freelist;
         if (all || before < SHOWN)
-            print_slab(&t, cp, st, n, &slab);
+            print_slab(&t, st, &slab);
         else if (before == SHOWN)
             kprintf("  ... and %zu more %s slabs (-v shows them)\n",
                     in_state[slab.stat_state] - SHOWN,

@@ -274,27 +274,9 @@ static struct kmem_buf_stat chunk_stat(const struct place *p, size_t i)
     return b;
 }
 
-/* Of each chunk: its state as a character, and its bufctl. Too big for a stack;
- * one shell, one command at a time. */
-static struct {
-    char cell[HEAP_MAP_BITS];
-    const struct kmem_bufctl *bufctl[HEAP_MAP_BITS];
-} chunks;
-
 static size_t chunk_count(const struct place *p)
 {
-    return MIN(p->place_st.stat_slab_objects, (size_t)HEAP_MAP_BITS);
-}
-
-static void find_chunks(const struct place *p)
-{
-    for (size_t i = 0; i < chunk_count(p); i++) {
-        struct kmem_buf_stat b = chunk_stat(p, i);
-
-        chunks.cell[i] =
-            heap_buf_bad(&b, &p->place_st) ? '!' : heap_buf_cell(&b);
-        chunks.bufctl[i] = (const struct kmem_bufctl *)b.stat_bufctl;
-    }
+    return MIN(p->place_st.stat_slab_objects, (size_t)KMEM_CHUNKS_MAX);
 }
 
 static void print_strip(const struct place *p)
@@ -306,10 +288,12 @@ static void print_strip(const struct place *p)
             p->place_slab.stat_colour, n, p->place_st.stat_chunk, tail,
             heap_header_bytes(&p->place_st));
     for (size_t i = 0; i < n; i++) {
+        struct kmem_buf_stat b = chunk_stat(p, i);
+
         if (i % ROW_CHUNKS == 0)
             kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
                     i == 0 && p->place_slab.stat_colour ? ':' : ' ');
-        kprintf("%c", chunks.cell[i]);
+        kprintf("%c", heap_buf_bad(&b, &p->place_st) ? '!' : heap_buf_cell(&b));
     }
     kprintf("%s%s\n", tail ? "=" : "",
             heap_header_bytes(&p->place_st) ? "H" : "");
@@ -317,24 +301,18 @@ static void print_strip(const struct place *p)
             MM_MAGAZINES ? "o free, in a magazine  " : "");
 }
 
-/* The chunk that a bufctl's link points to, "end", or "!" if it is invalid;
+/* The chunk that is next on the freelist, "end", or "!" if the link is damaged;
  * "-" where there is no link. */
-static const char *link_text(const struct place *p, size_t i,
+static const char *link_text(const struct kmem_buf_stat *b,
                              char text[HEAP_CELL])
 {
-    const struct kmem_bufctl *next;
-    size_t to = 0;
-
-    if (chunks.cell[i] != '.')
+    if (heap_buf_cell(b) != '.')
         return "-";
-    next = kmem_bufctl_next(chunks.bufctl[i]);
-    if (next == NULL)
+    if (b->stat_last)
         return "end";
-    while (to < chunk_count(p) && chunks.bufctl[to] != next)
-        to++;
-    if (to == chunk_count(p))
+    if (b->stat_next == SIZE_MAX)
         return "!";
-    snprintf(text, HEAP_CELL, "%zu", to);
+    snprintf(text, HEAP_CELL, "%zu", b->stat_next);
     return text;
 }
 
@@ -348,8 +326,8 @@ static void print_chunk_row(const struct place *p, size_t i, bool audited)
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
             chunk_offset(p, i),
-            chunks.cell[i] == '!' ? "!" : heap_buf_state(&b),
-            link_text(p, i, link));
+            heap_buf_bad(&b, &p->place_st) ? "!" : heap_buf_state(&b),
+            link_text(&b, link));
     if (!audited)
         return;
     if (t->trans_depth == 0)
@@ -382,7 +360,6 @@ int heap_show_slab(uintptr_t addr)
     if (addr < (uintptr_t)mm_phys_to_virt(0) || !place_of_address(addr, &place))
         return shell_error("no slab holds 0x%lx; `whatis` says what is there",
                            (unsigned long)addr);
-    find_chunks(&place);
     print_in_slab(&place);
     print_strip(&place);
     print_chunks(&place);

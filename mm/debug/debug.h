@@ -45,6 +45,9 @@ struct kmem_buf_stat {
     uintptr_t stat_bufctl; /* 0 if it has none: small and allocated */
     uintptr_t stat_buf;    /* where the object begins */
     size_t stat_index;     /* in the slab */
+    size_t stat_next;      /* on the freelist: the index of the next buffer;
+                              SIZE_MAX: its link is damaged, or it has none */
+    bool stat_last;        /* the last one on the freelist */
     size_t stat_chunk;     /* bytes from it to the next */
     size_t stat_size;      /* as requested; if unknown, the object's size */
     enum kmem_buf_state stat_state;

@@ -83,10 +83,16 @@ static void buf_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
         .stat_bufctl = (uintptr_t)bcp,
         .stat_buf = (uintptr_t)chunk_at(cp, sp, i),
         .stat_index = i,
+        .stat_next = SIZE_MAX,
         .stat_chunk = cp->cache_chunk,
         .stat_size = cp->cache_size,
         .stat_state = used ? KMEM_BUF_USED : KMEM_BUF_FREE,
     };
+    if (bcp != NULL && !used) {
+        out->stat_last = bcp->bufctl_next == NULL;
+        if (!out->stat_last)
+            out->stat_next = kmem_bufctl_chunk(sp, bcp->bufctl_next);
+    }
     if ((cp->cache_flags & KMF_MODES) != 0 && bcp != NULL)
         debug_stat(cp, (const struct kmem_bufctl_debug *)bcp, out);
 }

@@ -146,6 +146,9 @@ static void stat_slab(const struct kmem_cache *cp, const struct kmem_slab *sp,
     };
     if (sp->slab_refcnt == 0)
         out->stat_idle_updates = MM_UNLOCKED(kmem_updates) - sp->slab_since;
+    memset(out->stat_map, 0xff, sizeof(out->stat_map));
+    if (sp->slab_cache == cp)
+        kmem_slab_bitmap(sp, out->stat_map, KMEM_CHUNKS_MAX);
 }
 
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)
@@ -158,25 +161,6 @@ bool kmem_slab_stat(struct kmem_cache *cp, size_t n, struct kmem_slab_stat *out)
         stat_slab(cp, sp, out);
     mm_unlock(&cp->cache_lock);
     return sp != NULL;
-}
-
-size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
-                     size_t max_bits)
-{
-    struct kmem_slab *sp;
-    size_t chunks = 0;
-
-    mm_lock(&cp->cache_lock);
-    sp = kmem_slab_number(cp, n);
-    if (sp != NULL) {
-        chunks = cp->cache_slab_chunks;
-        max_bits = MIN(chunks, max_bits);
-        memset(map, 0xff, (max_bits + 7) / 8);
-        if (sp->slab_cache == cp)
-            kmem_slab_bitmap(sp, map, max_bits);
-    }
-    mm_unlock(&cp->cache_lock);
-    return chunks;
 }
 
 /* ---- its hash table ----------------------------------------------------- */
@@ -212,11 +196,6 @@ size_t kmem_hash_stat(struct kmem_cache *cp, size_t *histogram, size_t len)
     }
     mm_unlock(&cp->cache_lock);
     return longest;
-}
-
-const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp)
-{
-    return bcp->bufctl_next;
 }
 
 static const struct kmem_cache *cache_of_hash(const void *table)

@@ -68,8 +68,6 @@ struct kmem_cache_stat {
     size_t stat_last_reap_kept;
 };
 
-struct kmem_bufctl;
-
 struct kmem_oversize_stat {
     size_t stat_inuse; /* allocated now, of more than the last class */
     size_t stat_pages;
@@ -84,6 +82,8 @@ enum kmem_slab_state {
     KMEM_SLAB_FREE
 };
 
+#define KMEM_CHUNKS_MAX 512 /* no slab has more: 8 bytes in a page */
+
 struct kmem_slab_stat {
     uintptr_t stat_slab; /* address of the kmem_slab */
     uintptr_t stat_base; /* its first page */
@@ -96,7 +96,13 @@ struct kmem_slab_stat {
     bool stat_bad;              /* the slab breaks an invariant */
     uint32_t stat_idle_updates; /* working-set updates since it became free;
                                    0 if it is not */
+    uint8_t stat_map[KMEM_CHUNKS_MAX / 8]; /* a bit per chunk: allocated */
 };
+
+static inline bool kmem_slab_used(const struct kmem_slab_stat *st, size_t i)
+{
+    return st->stat_map[i / 8] >> (i % 8) & 1;
+}
 
 /* The caches in creation order: first(), then next() until NULL. No other task
  * may destroy the cache that the caller looks at; only the shell destroys
@@ -133,16 +139,6 @@ void kmem_oversize_stat(struct kmem_oversize_stat *out);
  * list has an invalid link before it. */
 bool kmem_slab_stat(struct kmem_cache *cp, size_t n,
                     struct kmem_slab_stat *out);
-
-/* One bit per chunk of slab `n`, set if it is allocated, in map[0 … (chunks +
- * 7) / 8 - 1]. Chunks beyond `max_bits` are left out. Returns the slab's
- * number of chunks, 0 if there is no such slab. */
-size_t kmem_slab_map(struct kmem_cache *cp, size_t n, uint8_t *map,
-                     size_t max_bits);
-
-/* The next bufctl on the freelist of one that was found there; it may be
- * invalid. */
-const struct kmem_bufctl *kmem_bufctl_next(const struct kmem_bufctl *bcp);
 
 /* What an allocated object of one of the allocator's own caches is. */
 enum kmem_own {

@@ -102,7 +102,7 @@ const char *kmem_slab_data_error(const struct kmem_cache *cp,
 const char *kmem_slab_verify(const struct kmem_cache *cp,
                              const struct kmem_slab *sp)
 {
-    uint8_t map[PAGE_SIZE / KMEM_ALIGN_MIN / 8];
+    uint8_t map[KMEM_CHUNKS_MAX / 8];
     const char *why = kmem_slab_data_error(cp, sp);
 
     if (why != NULL)
@@ -111,7 +111,7 @@ const char *kmem_slab_verify(const struct kmem_cache *cp,
         return "slab data is not at the end of its page";
     if (!pages_marked(cp, sp))
         return "slab pages are not marked as the cache's";
-    if (!kmem_slab_bitmap(sp, map, sizeof(map) * 8))
+    if (!kmem_slab_bitmap(sp, map, KMEM_CHUNKS_MAX))
         return "freelist does not match the reference count";
     return NULL;
 }

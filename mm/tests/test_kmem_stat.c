@@ -142,28 +142,23 @@ KTEST(kmem_stat, slab_map_has_a_bit_for_each_allocated_object)
     struct kmem_cache *cp = kmem_cache_create("t_stat", 300, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     size_t n = cp->cache_slab_chunks;
-    uint8_t map[3] = {0, 0, 0x77};
+    struct kmem_slab_stat slab;
     struct kmem_slab *sp;
 
     test_alloc(cp, 0, n);
-    KT_EQ(kmem_slab_map(cp, 0, map, 24), n);
-    KT_EQ(map[2], 0x77); /* the slab has fewer objects */
-    KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1), (1 << n) - 1);
+    KT_TRUE(kmem_slab_stat(cp, 0, &slab));
+    for (size_t i = 0; i < n; i++)
+        KT_TRUE(kmem_slab_used(&slab, i));
     test_free(cp, 2, 4);
     test_free(cp, 9, 10);
-    KT_EQ(kmem_slab_map(cp, 0, map, 16), n);
-    KT_EQ((map[0] | map[1] << 8) & ((1 << n) - 1),
-          ((1 << n) - 1) & ~(1 << 2 | 1 << 3 | 1 << 9));
-    map[1] = 0x77;
-    KT_EQ(kmem_slab_map(cp, 0, map, 8), n);
-    KT_EQ(map[0], 0xff & ~(1 << 2 | 1 << 3));
-    KT_EQ(map[1], 0x77); /* beyond what was asked for */
-    KT_EQ(kmem_slab_map(cp, 1, map, 8), 0);
+    KT_TRUE(kmem_slab_stat(cp, 0, &slab));
+    for (size_t i = 0; i < n; i++)
+        KT_EQ(kmem_slab_used(&slab, i), i != 2 && i != 3 && i != 9);
     sp = test_slab(cp, 0);
     sp->slab_cache = NULL; /* damaged: all seem allocated */
-    memset(map, 0, sizeof(map));
-    KT_EQ(kmem_slab_map(cp, 0, map, 9), n);
-    KT_TRUE(map[0] == 0xff && map[1] == 0xff && map[2] == 0);
+    KT_TRUE(kmem_slab_stat(cp, 0, &slab));
+    for (size_t i = 0; i < n; i++)
+        KT_TRUE(kmem_slab_used(&slab, i));
     sp->slab_cache = cp;
     test_free(cp, 0, 2);
     test_free(cp, 4, 9);

@@ -351,7 +351,6 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
     struct kmem_cache *cp =
         kmem_cache_create("test_place", 2048, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    uint8_t map[HEAP_MAP_BITS / 8] = {0};
     struct kmem_slab_stat slab;
     size_t index, n;
     void *obj[9];
@@ -363,15 +362,13 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
           KT_PTR(cp));
     n = heap_slab_number(cp, slab.stat_slab);
     KT_GE(n, 1);
-    KT_EQ(kmem_slab_map(cp, n, map, HEAP_MAP_BITS), slab.stat_chunks);
-    KT_TRUE(heap_map_used(map, index));
+    KT_TRUE(kmem_slab_stat(cp, n, &slab) && kmem_slab_used(&slab, index));
     KT_EQ(heap_slab_number(cp, (uintptr_t)&slab), SIZE_MAX);
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
         if (obj[i])
             kmem_cache_free(cp, obj[i]);
-    map[0] = 0xff;
-    kmem_slab_map(cp, heap_slab_number(cp, slab.stat_slab), map, HEAP_MAP_BITS);
-    KT_TRUE(!heap_map_used(map, index));
+    n = heap_slab_number(cp, slab.stat_slab);
+    KT_TRUE(kmem_slab_stat(cp, n, &slab) && !kmem_slab_used(&slab, index));
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
 

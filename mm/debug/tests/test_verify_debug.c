@@ -254,17 +254,14 @@ static void walk_all(struct kmem_cache *cp)
     size_t histogram[4];
     struct kmem_buf_stat b;
     struct kmem_slab_stat slab;
-    uint8_t map[64];
     size_t seen = 0;
     const char *where;
 
     KT_TRUE(kmem_cache_verify(cp, &where) != NULL);
     kmem_buf_walk(cp, count_walk, &seen);
     KT_LE(seen, total);
-    for (size_t n = 0; n <= cp->cache_slabs; n++) {
+    for (size_t n = 0; n <= cp->cache_slabs; n++)
         kmem_slab_stat(cp, n, &slab);
-        kmem_slab_map(cp, n, map, sizeof(map) * 8);
-    }
     KT_LE(kmem_hash_stat(cp, histogram, 4), kmem_inuse(cp) + 1);
     kmem_buf_stat(test_obj[0], &b);
     kmem_buf_stat((char *)test_obj[0] + PAGE_SIZE, &b);

@@ -63,7 +63,6 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
     struct kmem_bufctl *bcp, *next, *rest;
     struct kmem_buf_stat b;
     struct kmem_slab *sp;
-    uint8_t map[8];
     size_t all;
 
     test_alloc(cp, 0, 3);
@@ -85,7 +84,6 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
     next->bufctl_next = rest;
     sp->slab_cache = NULL;
     KT_EQ(count_bufctls(cp), 3);
-    KT_EQ(kmem_slab_map(cp, 0, map, 64), cp->cache_slab_chunks);
     KT_TRUE(kmem_buf_stat(test_obj[0], &b) && b.stat_cache == cp);
     sp->slab_cache = cp;
     test_free(cp, 0, 3);
@@ -94,23 +92,37 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
 
 /* ---- what a bufctl and the allocator's own objects say ------------------- */
 
-KTEST(kmem_debug, bufctls_follow_each_other)
+/* From the freelist's head on, by the index of the next. */
+KTEST(kmem_debug, free_buffers_follow_each_other)
 {
-    struct kmem_cache *cp = test_debug("F", 300, 0, false);
-    const struct kmem_bufctl *bcp;
-    struct kmem_buf_stat b;
-    size_t free = 0;
+    static const char *const letters[] = {"", "F"};
 
-    KT_REQUIRE(cp != NULL);
-    test_alloc(cp, 0, 3);
-    bcp = test_slab(cp, 0)->slab_head;
-    for (; bcp != NULL; bcp = kmem_bufctl_next(bcp))
-        free++;
-    KT_EQ(free, cp->cache_slab_chunks - 3);
-    KT_TRUE(kmem_buf_stat(test_obj[1], &b));
-    KT_EQ(b.stat_chunk, cp->cache_chunk);
-    test_free(cp, 0, 3);
-    test_destroy(cp);
+    for (size_t k = 0; k < ARRAY_SIZE(letters); k++) {
+        struct kmem_cache *cp = test_debug(letters[k], 300, 0, false);
+        struct kmem_bufctl *head, *next;
+        struct kmem_slab *sp;
+        struct kmem_buf_stat b;
+        size_t free = 1;
+
+        test_alloc(cp, 0, 3);
+        KT_TRUE(kmem_buf_stat(test_obj[1], &b));
+        KT_TRUE(b.stat_chunk == cp->cache_chunk && b.stat_next == SIZE_MAX &&
+                !b.stat_last);
+        sp = test_slab(cp, 0);
+        head = sp->slab_head;
+        KT_TRUE(kmem_buf_stat(kmem_bufctl_buf(cp, head), &b));
+        for (; !b.stat_last && free < 99; free++)
+            KT_TRUE(kmem_buf_stat(kmem_slab_chunk(sp, b.stat_next), &b));
+        KT_EQ(free, cp->cache_slab_chunks - 3);
+        KT_EQ(b.stat_next, SIZE_MAX);
+        next = head->bufctl_next;
+        head->bufctl_next = (void *)(uintptr_t)0xdeadbeec;
+        KT_TRUE(kmem_buf_stat(kmem_bufctl_buf(cp, head), &b));
+        KT_TRUE(b.stat_next == SIZE_MAX && !b.stat_last);
+        head->bufctl_next = next;
+        test_free(cp, 0, 3);
+        test_destroy(cp);
+    }
 }
 
 #ifdef MM_HOST
