@@ -38,6 +38,7 @@ static struct {
     bool keyboard;   /* the last key came from it, not from the line */
     enum console_terminals terminals;
     bool (*pager)(const char *s, size_t n); /* or NULL */
+    void (*sink)(const char *s, size_t n);  /* of a debugger, or NULL */
     uint32_t input_head;                    /* keys ever inserted */
     uint32_t input_tail;                    /* keys ever removed */
     uint32_t input_ctrl_c;                  /* keys between them that are ^C */
@@ -222,6 +223,10 @@ static void record_text(const char *s, size_t n)
 
 static void console_show(const char *s, size_t n)
 {
+    if (console.sink) {
+        console.sink(s, n);
+        return;
+    }
     serial_write(s, n);
     vga_write(s, n);
 }
@@ -376,12 +381,13 @@ void console_enable_interrupts(void)
     spin_unlock(&console_lock);
 }
 
-void console_divert(bool (*sink)(const char *s, size_t n))
+void console_divert(void (*sink)(const char *s, size_t n))
 {
     console.interrupts = true;
     console.input_ctrl_c = 0;
     console.terminals = CONSOLE_NO_TERMINAL;
-    console.pager = sink;
+    console.pager = NULL;
+    console.sink = sink;
 }
 
 void console_panic_mode(void)

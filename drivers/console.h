@@ -78,7 +78,7 @@ void console_set_pager(bool (*pager)(const char *s, size_t n));
 
 /* From now on all text goes to `sink` alone, and no key is read: for a call of
  * a debugger (kernel/shell/report.c), which puts back what was before. */
-void console_divert(bool (*sink)(const char *s, size_t n));
+void console_divert(void (*sink)(const char *s, size_t n));
 
 /* The next key: 1 to 255 or enum console_key. Halts the processor while it
  * waits; only polls where no interrupt would end the halt. */

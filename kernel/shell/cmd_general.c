@@ -27,7 +27,7 @@ static int cmd_dmesg(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, cmd_dmesg, "");
+SHELL_COMMAND(dmesg, cmd_dmesg, "", SHELL_REPORT);
 
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",

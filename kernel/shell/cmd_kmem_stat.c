@@ -3,8 +3,7 @@
  * (paper, section 3.1: "statistics").
  *
  * The table fits 80 columns and writes large numbers short. /proc/kmastat has
- * them in full, and the JSON lines have everything. GDB's `slab kmastat` has
- * the columns of the table: it reads `kmastat_columns`.
+ * them in full, and the JSON lines have everything.
  */
 #include "drivers/console.h"
 #include "kernel/fs/proc.h"

@@ -12,8 +12,7 @@ void __attribute__((noipa)) report_full(void)
 {
 }
 
-/* A console pager. */
-static bool keep_text(const char *s, size_t n)
+static void keep_text(const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         if (report.report_length == REPORT_TEXT) {
@@ -22,7 +21,6 @@ static bool keep_text(const char *s, size_t n)
         }
         report.report_text[report.report_length++] = s[i];
     }
-    return true;
 }
 
 int report_run(void)
