@@ -4,7 +4,8 @@ The line is stored in the machine, and GDB calls report_run() (see
 kernel/shell/report.h): on a stack of its own, with interrupts disabled, as
 after a panic. Afterwards the registers, the kernel's static data and its
 caches are as before: the machine continues as if there had been no report. So
-a call can also be given up at any moment, where it would panic, or wait.
+a call can also be given up at any moment, where it would panic, or wait. Where
+nothing can be called, a copy of the machine prints the report (slate_copy.py).
 """
 
 import contextlib
@@ -12,11 +13,12 @@ import re
 
 import gdb
 
+import slate_copy
 import slate_stack
+import system
 import target
-from command import Group, alone, evaluate
-from heap import Heap
-from target import Fail, constant, linker, variable
+from command import Slate, alone, evaluate
+from target import Fail, constant, integer, layout, linker, variable
 
 EFLAGS_VM, RESERVED = 1 << 17, 1 << 1
 
@@ -36,20 +38,12 @@ def monitor(command):
         return ""
 
 
-def check():
-    """Raises Fail where nothing can be called."""
-    target.need_target()
-    views = "`slab` and `slate` list the views of memory, which work here"
-    if gdb.selected_inferior().connection.type == "core":
-        raise Fail(f"a core has no processor to run the kernel; {views}")
-    if re.search(r"Replaying", monitor("info replay")):
-        raise Fail(f"a recording cannot be changed, so that nothing is called; "
-                   f"{views}")
-    if "shutdown" in monitor("info status"):
-        raise Fail(f"the machine has ended; {views}")
-    if target.register("eflags") & EFLAGS_VM:
-        raise Fail("the processor is in virtual-8086 mode; `stepi` until it "
-                   "is not")
+def can_call():
+    """Whether the processor of this machine can run a report."""
+    return gdb.selected_inferior().connection.type != "core" and \
+        "Replaying" not in monitor("info replay") and \
+        "shutdown" not in monitor("info status") and \
+        not target.register("eflags") & EFLAGS_VM
 
 
 def write(address, data):
@@ -70,15 +64,17 @@ class Machine:
              "edx", "ebx", "esp", "ebp", "esi", "edi", "eip")
 
     def __init__(self):
-        heap, size = Heap(), target.layout("kmem_cache").size
         static = linker("data_start"), linker("bss_end")
-        frames = heap.pages.base, heap.pages.base + \
-            heap.pages.count * heap.pages.layout.size
+        frames = integer("page_array")
+        if not frames:
+            raise Fail("the kernel has no heap yet; let it run past kmem_init")
         self.registers = {name: target.register(name) for name in self.NAMES}
         self.memory = [
-            *target.present(*static), *target.present(*frames),
-            *((c.address, target.read_run(c.address, size))
-              for c in heap.caches if not static[0] <= c.address < static[1])]
+            *target.present(*static),
+            *target.present(frames, frames + integer("page_count") *
+                            layout("page").size),
+            *((c.address, c.data) for c in system.caches()
+              if not static[0] <= c.address < static[1])]
 
     def put_back(self):
         set_registers(self.registers)
@@ -183,17 +179,25 @@ def evaluated(word):
     return f"0x{value:08x}" if value >= constant("KERNEL_BASE") else str(value)
 
 
-def report(line):
-    """A report of the kernel's own shell: `slate help` lists them"""
-    check()
-    line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
+def called(line):
+    """The text of a report of this machine, and its status."""
     call = Call(line)
     with alone(), around(call):
         status = call.run()
-    print(call.text.decode("latin-1"), end="")
+    text = call.text.decode("latin-1")
     if call.ended:
+        print(text, end="")
         raise Fail(f"given up where it {call.ended}; the machine is as before")
+    return text, status
+
+
+def report(line):
+    """A report of the kernel's own shell: `slate help` lists them"""
+    target.need_target()
+    line = re.sub(r"(?<!\S)\$\S+", evaluated, line)
+    text, status = called(line) if can_call() else slate_copy.report(line)
+    print(text, end="")
     gdb.set_convenience_variable("_exitcode", status)
 
 
-Group.named["slate"].otherwise = report
+Slate.report = staticmethod(report)

@@ -23,7 +23,7 @@ import programs
 import system
 import target
 from command import Command
-from target import UNREADABLE, WORD, WORD_MASK, Fail, constant, linker, \
+from target import WORD, WORD_MASK, BadMemory, Fail, constant, linker, \
     read, record, register, word
 
 FRAMES_MAX = 64
@@ -47,7 +47,7 @@ def callers(frame, load, returns):
             if load(frame) <= frame:
                 return
             frame = load(frame)
-    except target.BadMemory:
+    except BadMemory:
         pass
 
 
@@ -155,7 +155,7 @@ class Unwinder(gdb.unwinder.Unwinder):
             pushed = pushed_by(pc)
             if pushed is not None:
                 return leave_pushed(frame, pushed)
-        except (Fail, gdb.error, *UNREADABLE):
+        except (Fail, gdb.error, BadMemory):
             pass
         return None
 
@@ -319,8 +319,8 @@ class Bt(Command):
     and lines are known if build/user/bin has the program.
     Example: slate bt 2"""
 
-    def run(self, args):
-        task = system.parse_task(args.word()) if args.words \
+    def run(self, argument):
+        task = system.parse_task(argument) if argument \
             else system.on_processor()
         if task is None:
             print("\n".join(gdb_frames(None)))
@@ -342,8 +342,8 @@ class Enter(Command):
     the target continues, they show the running task again.
     Example: slate enter 2"""
 
-    def run(self, args):
-        task = system.parse_task(args.word()) if args.words else None
+    def run(self, argument):
+        task = system.parse_task(argument) if argument else None
         if task and (system.state_of(task) == "ended" or system.runs(task)):
             raise Fail(f"task {task.task_pid} has no stack to enter: it runs, "
                        "or has ended")

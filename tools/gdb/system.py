@@ -1,13 +1,12 @@
-"""The kernel's objects as data: tasks, inodes, address spaces. Every structure
-is a Record; in the place of one that cannot be read is an exception of
-UNREADABLE.
+"""The kernel's objects as data: tasks, caches, address spaces. Every structure
+is a Record. A list that breaks ends there.
 """
 
 import target
 from command import evaluate
 from target import (PAGE_MASK, PAGE_SHIFT, PAGE_SIZE, WORD, WORD_MASK, Fail,
-                    address_of, constant, enumerators, good, members, read,
-                    record, record_of, string, word)
+                    address_of, constant, enumerators, members, read, record,
+                    record_of, string, word)
 
 # ---- tasks -----------------------------------------------------------------
 
@@ -15,6 +14,11 @@ def tasks():
     """Every task, in order of creation."""
     return members(address_of("all_tasks", "task/task.c"), "task",
                    "task_all_link")
+
+
+def caches():
+    """Every slab cache, in order of creation."""
+    return members(address_of("kmem_caches"), "kmem_cache", "cache_link")
 
 
 def cpus():
@@ -37,7 +41,7 @@ def current():
 def on_stack(address):
     """The task on whose kernel stack an address is, or None."""
     boot = target.linker("boot_stack_bottom")
-    return next((t for t in good(tasks())
+    return next((t for t in tasks()
                  if (t.task_kstack or boot) <= address < t.task_stack_top),
                 None)
 
@@ -59,17 +63,12 @@ def parse_task(text):
     the address of a task."""
     value = evaluate(text)
     if value is None:
-        raise Fail(f"'{text}' is no pid; `slate tasks` lists them")
-    task = next((t for t in good(tasks()) if value in (t.task_pid, t.address)),
+        raise Fail(f"'{text}' is no pid; `slate ps` lists them")
+    task = next((t for t in tasks() if value in (t.task_pid, t.address)),
                 None)
     if task is None:
-        raise Fail(f"there is no task {text}; `slate tasks` lists them")
+        raise Fail(f"there is no task {text}; `slate ps` lists them")
     return task
-
-
-def task_name(pid):
-    return "boot" if pid == 0 else next(
-        (t.task_name for t in good(tasks()) if t.task_pid == pid), "gone")
 
 
 def state_of(task):
@@ -100,37 +99,6 @@ def about_task(task):
     waits = waits_for(task)
     return f"{title(task)}, {state_of(task)}" + \
         (f", waits for: {waits}" if waits else "")
-
-
-def waiters(head):
-    """The tasks in the wait queue whose list is at `head`."""
-    return good(members(head, "task", "task_link"))
-
-
-# ---- files ---------------------------------------------------------------
-
-def fs_name(inode):
-    return string(record("fs", inode.inode_fs).fs_name, 16)
-
-
-def mounts():
-    """The mounted file systems, by number."""
-    return list(members(address_of("mounts", "fs/fs.c"), "fs", "fs_link"))
-
-
-def file_type(inode):
-    """file, dir, device …, or "new"."""
-    name = enumerators("file_type", "FILE_").get(inode.inode_type, "new")
-    return {"regular": "file", "directory": "dir"}.get(name, name)
-
-
-def inode_text(inode):
-    return f"{fs_name(inode)} {file_type(inode)} {inode.inode_number}, " \
-        f"{inode.inode_size} bytes"
-
-
-def access_text(flags):
-    return {0: "r", 1: "w", 2: "rw"}.get(flags & constant("O_ACCMODE"), "?")
 
 
 # ---- address spaces --------------------------------------------------------

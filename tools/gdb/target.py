@@ -31,12 +31,6 @@ class BadMemory(Exception):
         super().__init__(f"0x{address & WORD_MASK:08x} cannot be read")
 
 
-class Broken(Exception):
-    """A list does not end, or a link points outside of memory."""
-
-
-UNREADABLE = BadMemory, Broken
-
 # ---- memory ----------------------------------------------------------------
 
 _pages = {}
@@ -80,7 +74,7 @@ def present(start, end):
     while start < end:
         stop = min((start | PAGE_MASK) + 1, end)
         try:
-            yield start, read(start, stop - start)
+            yield start, read_run(start, stop - start)
         except BadMemory:
             pass
         start = stop
@@ -243,12 +237,6 @@ def symbol_at(address):
     return name, offset, found[3]
 
 
-def is_code(address):
-    """Whether the kernel has a function there."""
-    found = symbol_at(address)
-    return found is not None and found[2] == ".text"
-
-
 def symbol_text(address):
     """name+0x1c, or the bare address."""
     found = symbol_at(address)
@@ -279,14 +267,11 @@ def relative(path):
 
 class Layout:
     """The members of a structure: {name: (offset, type)}, those of anonymous
-    structures and unions included. A member has its name without the prefix,
-    too: cache_size is size."""
+    structures and unions included."""
 
     def __init__(self, kind):
         self.size, self.members = kind.sizeof, {}
         self._add(kind, 0)
-        for name in list(self.members):
-            self.members.setdefault(name.split("_", 1)[-1], self.members[name])
 
     def _add(self, kind, base):
         for field in kind.fields():
@@ -353,17 +338,10 @@ class Record:
         return self.address + self.layout.offset(name)
 
 
-def place(tag, address, member=None):
-    """The arguments of a Record: the structure at an address, or the one whose
-    `member` is there."""
-    what = layout(tag)
-    address = address - (what.offset(member) if member else 0) & WORD_MASK
-    return what, read(address, what.size), address
-
-
 def record(tag, address):
     """The structure at an address."""
-    return Record(*place(tag, address))
+    what, address = layout(tag), address & WORD_MASK
+    return Record(what, read(address, what.size), address)
 
 
 def record_of(name, file=None):
@@ -376,56 +354,25 @@ def record_of(name, file=None):
 
 # ---- lists -----------------------------------------------------------------
 
-def _walk(what, at, follow, end, limit):
+def links(at, end):
+    """The addresses of a list's links from `at` on, up to `end`, or to where
+    the list is broken: comes back to itself, or cannot be read."""
     seen = set()
-    while at != end:
-        if at in seen:
-            back = " and not to its head" if end else ""
-            raise Broken(f"the {what} comes back to 0x{at:08x}{back}")
-        if len(seen) == limit:
-            raise Broken(f"the {what} is longer than {limit}")
-        seen.add(at)
-        try:
-            following = follow(at)
-        except BadMemory as e:
-            raise Broken(f"the {what} leads to 0x{at:08x}, which cannot be "
-                         "read") from e
-        yield at
-        at = following
-
-
-def walk_list(head, limit=1 << 20):
-    """The addresses of the links of the struct list at `head`, in order."""
-    return _walk("list", word(head), word, head, limit)
-
-
-def walk_chain(first, follow=word, limit=1 << 20):
-    """The addresses of a chain that ends with 0; `follow` gives the next."""
-    return _walk("chain", first, follow, 0, limit)
-
-
-def up_to_break(items):
-    """The items of a walk, up to the one where it fails."""
     try:
-        yield from items
-    except UNREADABLE:
+        while at != end and at not in seen:
+            following = word(at)
+            seen.add(at)
+            yield at
+            at = following
+    except BadMemory:
         pass
 
 
 def members(head, tag, link):
-    """The structures on the list at `head`, linked by member `link`; where one
-    cannot be read or the list breaks, an exception of UNREADABLE."""
+    """The structures on the struct list at `head`, linked by member `link`."""
     at = layout(tag).offset(link)
     try:
-        for address in walk_list(head):
-            try:
-                yield record(tag, address - at)
-            except BadMemory as e:
-                yield e
-    except UNREADABLE as e:
-        yield e
-
-
-def good(items):
-    """The items that can be read."""
-    return [item for item in items if not isinstance(item, UNREADABLE)]
+        for address in links(word(head), head):
+            yield record(tag, address - at)
+    except BadMemory:
+        pass

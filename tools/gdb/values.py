@@ -1,37 +1,49 @@
 """How GDB prints Slate's structures, and functions for its expressions.
 `print/r` shows a structure as C has it."""
 
+import gdb
+import gdb.printing
+
+import heap
 import system
 import target
-from command import function, plural, register_printers
-from heap import Cache, Heap
-from target import UNREADABLE, WORD_MASK, Fail, record
+from command import function
+from target import WORD_MASK, BadMemory, Fail, links, record, string, word
+
+
+def plural(n, what):
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def about_cache(address):
-    c = Cache(Heap(), address)
-    return f"cache {c.name}: {c.size} bytes, {c.inuse} of {c.total} in use, " \
-        f"{plural(c.slabs, 'slab')} of {c.slab_chunks}" + \
-        " ! counts contradict each other" * c.bad
+    c = record("kmem_cache", address)
+    inuse = c.cache_allocs - c.cache_frees & WORD_MASK
+    total = c.cache_slabs * c.cache_slab_chunks
+    return f"cache {c.cache_name}: {c.cache_size} bytes, {inuse} of {total} " \
+        f"in use, {plural(c.cache_slabs, 'slab')} of {c.cache_slab_chunks}" + \
+        " ! counts contradict each other" * (inuse > total)
 
 
 def about_slab(address):
-    slab = Heap().slab_of(address)
-    return "head of a list of slabs" if slab is None else \
-        f"slab of {slab.owner.name}: {slab.state}, {slab.refcnt} of " \
-        f"{slab.chunks} used, colour {slab.colour}, page 0x{slab.base:08x}"
+    slab = record("kmem_slab", address)
+    cache = record("kmem_cache", slab.slab_cache)
+    if address == cache.where("cache_null"):
+        return f"head of the slabs of {cache.cache_name}"
+    state = "free" if not slab.slab_refcnt else \
+        "partial" if slab.slab_head else "full"
+    return f"slab of {cache.cache_name}: {state}, {slab.slab_refcnt} of " \
+        f"{slab.slab_chunks} used, colour {slab.slab_colour}, page " \
+        f"0x{slab.slab_base:08x}"
 
 
 def about_list(address):
     head = record("list", address)
-    links = f"next 0x{head.next:08x}, prev 0x{head.prev:08x}"
     if head.next in (0, address):
-        return "empty" if head.next else links
-    try:
-        n = sum(1 for _ in target.walk_list(address, 1000))
-        return f"{plural(n, 'other')}: {links}"
-    except UNREADABLE as e:
-        return f"! {e}: {links}"
+        return "empty" if head.next else "not linked"
+    others = [*links(head.next, address)]
+    broken = not others or word(others[-1]) != address
+    return "! broken after " * broken + f"{plural(len(others), 'other')}: " \
+        f"next 0x{head.next:08x}, prev 0x{head.prev:08x}"
 
 
 def about_task(address):
@@ -40,37 +52,75 @@ def about_task(address):
 
 def about_inode(address):
     inode = record("inode", address)
-    return f"{system.inode_text(inode)}, " \
+    fs = string(record("fs", inode.inode_fs).fs_name, 16)
+    return f"{fs} inode {inode.inode_number}, {inode.inode_size} bytes, " \
         f"{plural(inode.inode_refs, 'reference')}"
 
 
 def about_file(address):
-    f = record("file", address)
-    access = system.access_text(f.file_flags)
-    if not f.file_inode:
-        return f"{access}, of the pipe 0x{f.file_data:08x}"
-    return f"{access} at {f.file_offset}, {about_inode(f.file_inode)}"
+    file = record("file", address)
+    return f"at {file.file_offset} of {about_inode(file.file_inode)}" \
+        if file.file_inode else f"pipe 0x{file.file_data:08x}"
 
 
-register_printers("slate", {
-    "kmem_cache": about_cache, "kmem_slab": about_slab,
-    "list": about_list, "task": about_task, "inode": about_inode,
-    "file": about_file})
+ABOUT = {
+    "kmem_cache": about_cache, "kmem_slab": about_slab, "list": about_list,
+    "task": about_task, "inode": about_inode, "file": about_file}
+
+
+def members(value):
+    """All members, those of anonymous structures and unions included."""
+    for field in value.type.fields():
+        if field.name:
+            yield field.name, value[field]
+        else:
+            yield from members(value[field])
+
+
+class Printer:
+    """A line about a structure, and then its members; a list, which is in most
+    structures, has the line only."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def to_string(self):
+        if not self.value.address:
+            return "not in memory"
+        try:
+            return ABOUT[self.value.type.tag](
+                int(self.value.address) & WORD_MASK)
+        except (Fail, BadMemory) as e:
+            return f"! {e}"
+
+    def children(self):
+        return () if self.value.type.tag == "list" else members(self.value)
+
+
+printers = gdb.printing.RegexpCollectionPrettyPrinter("slate")
+for _tag in ABOUT:
+    printers.add_printer(_tag, f"^{_tag}$", Printer)
+gdb.printing.register_pretty_printer(None, printers, replace=True)
 
 
 @function
 def cache(name):
     """$cache("NAME"): the struct kmem_cache of that name.
 Example: print $cache("inode")->cache_size"""
-    return target.pointer(Heap().cache(name.string()).address, "kmem_cache")
+    found = next((c for c in system.caches() if c.cache_name == name.string()),
+                 None)
+    if found is None:
+        raise Fail(f"no cache is called '{name.string()}'; `slate kmastat -z` "
+                   "lists them")
+    return target.pointer(found.address, "kmem_cache")
 
 
 @function
 def slab_cache(address):
     """$slab_cache(ADDR): the cache whose slab holds the address, or NULL.
 Example: print $slab_cache($cache("inode"))->cache_name"""
-    slab = Heap().slab_at(int(address) & WORD_MASK)
-    return target.pointer(slab.owner.address if slab else 0, "kmem_cache")
+    slab, _ = heap.find(int(address) & WORD_MASK)
+    return target.pointer(slab.cache.address if slab else 0, "kmem_cache")
 
 
 @function
@@ -78,16 +128,17 @@ def slab_base(address):
     """$slab_base(ADDR): the start of the object that the address is in, or
 NULL.
 Example: print $slab_base($cache("inode"))"""
-    b = Heap().buffer_at(int(address) & WORD_MASK)
-    return target.pointer(b.address if b else 0)
+    _, start = heap.find(int(address) & WORD_MASK)
+    return target.pointer(start or 0)
 
 
 @function
 def slab_state(address):
     """$slab_state(ADDR): "used" or "free" of an object, "none" elsewhere.
 Example: print $slab_state($cache("inode"))"""
-    b = Heap().buffer_at(int(address) & WORD_MASK)
-    return "none" if b is None else "used" if b.used else "free"
+    slab, start = heap.find(int(address) & WORD_MASK)
+    return "none" if start is None else \
+        "free" if start in slab.free else "used"
 
 
 @function

@@ -1,5 +1,5 @@
-"""`slab culprit`: from the report of a heap error back to the store that caused
-it, in a recorded run (`make record`, `make replay`).
+"""`slate culprit`: from the report of a heap error back to the store that
+caused it, in a recorded run (`make record`, `make replay`).
 
 A watchpoint on kmem_last_error finds the report, which names a wrong byte. A
 watchpoint on the byte and `reverse-continue` stop after each store to it, the
@@ -13,21 +13,22 @@ An error of a program's heap is one that its malloc notices and ends the program
 by abort(): the search goes back from the fault of abort().
 """
 
+import itertools
 import re
 
 import gdb
 
+import heap
 import pointer
 import programs
 import reverse
 import system
 import target
 from command import Command, alone, parse_address
-from heap import Heap
 from references import life
 from stores import (Moment, Party, damaging, print_place, print_stack, skip,
                     stores, to_call)
-from target import WORD, BadMemory, Fail, record, word
+from target import WORD, BadMemory, Fail, constant, record, word
 
 DEADBEEF, NEAR = 0xdeadbeef, 4096  # what a freed pointer's use is near to
 CHAIN_MAX = 4  # bufctls of one hash chain that are looked at
@@ -61,11 +62,12 @@ class Report:
         self.bufctl = record("kmem_bufctl_debug", at) if at else None
 
     def held_by(self, address):
-        """Makes the buffer that holds the address the report's buffer."""
-        b = Heap().buffer_at(address)
-        if b and b.cache.debugged and b.bufctl:
-            self.buffer, self.cache = b.address, b.cache.name
-            self.bufctl = record("kmem_bufctl_debug", b.bufctl)
+        """Makes the free buffer that holds the address the report's buffer."""
+        slab, start = heap.find(address)
+        if slab and start in slab.free and \
+                slab.cache.cache_flags & constant("KMF_MODES"):
+            self.buffer, self.cache = start, slab.cache.cache_name
+            self.bufctl = record("kmem_bufctl_debug", slab.free[start])
 
     @property
     def count(self):
@@ -190,13 +192,14 @@ def _followed(report):
     if name is None:
         return [Party("Used by", user, user.blamed, f"used 0x{address:08x}")]
     path = pointer.trace(name)
-    blamed = path.load or user
+    blamed, store = path.load or user, path.store
     reverse.return_to(blamed.count)
-    lines = [f"followed by {user.blamed[0]}", *path.lines]
-    if path.store is not None and path.store.own:
-        lines.append(f"    for {path.store.client[0]}")
     report.held_by(path.source)
-    return [Party("Used by", blamed, blamed.blamed, "read the pointer", lines)]
+    used = Party("Used by", blamed, blamed.blamed, "read the pointer",
+                 [f"followed by {user.blamed[0]}", *path.lines])
+    return [used] if store is None or not store.own else [used, Party(
+        "Freed by" if report.kind == "stale" else "Allocated by", store,
+        store.client)]
 
 
 def _wrong_head(report):
@@ -234,11 +237,8 @@ def _damaged_data(report):
         places = [(error.error_at, target.ctype("kmem_slab"))]
     elif record("kmem_bufctl", at).bufctl_addr != error.error_buf:
         places = [(error.error_at, bufctl.pointer())]
-        try:
-            places += [(link, bufctl) for link in target.walk_chain(
-                word(error.error_at), limit=CHAIN_MAX)]
-        except target.UNREADABLE:
-            pass  # the chain may be what is damaged
+        places += [(link, bufctl) for link in itertools.islice(
+            target.links(word(error.error_at), 0), CHAIN_MAX)]
     for at, kind in places:
         reverse.go(report.count)
         for store in stores(at, kind.sizeof):
@@ -265,7 +265,7 @@ def _in_program(report):
 
 def _unknown(report):
     raise Fail(f"the report ({report.title}) does not say which word is "
-               "damaged; `slab culprit ADDR` finds the last store to an "
+               "damaged; `slate culprit ADDR` finds the last store to an "
                "address")
 
 
@@ -282,7 +282,7 @@ AFTER_FREE = "modified", "dupfree", "unmapped", "stale"
 
 
 class Culprit(Command):
-    """slab culprit [ADDR]
+    """slate culprit [ADDR]
     The code that damaged the heap, in a recorded run.
     Goes to the report of a heap error, the latest before this moment or else
     the first after it, and from there back to the instruction that caused it.
@@ -294,9 +294,9 @@ class Culprit(Command):
     With an address: the last store to the word there, before this moment.
     Needs a recording: `make record`, `make replay`."""
 
-    def run(self, args):
+    def run(self, argument):
         reverse.end()
-        address = args.word() and parse_address(args.word())
+        address = argument and parse_address(argument)
         before = reverse.count()
         with alone():
             try:
@@ -318,8 +318,9 @@ class Culprit(Command):
         parties = way(report)
         gdb.set_convenience_variable("buffer", report.buffer)
         shown = {party.role: party for party in parties}
-        for part in life(report, report.kind in AFTER_FREE
-                         and parties[-1].moment) if report.bufctl else ():
+        used = max((party.moment for party in parties), key=lambda m: m.count)
+        for part in life(report, report.kind in AFTER_FREE and used) \
+                if report.bufctl else ():
             shown.setdefault(part.role, part)
         for part in shown.values():
             part.show(report)

@@ -7,13 +7,13 @@ import re
 
 import gdb
 
+import heap
 import reverse
+import system
 import target
 from balance import unbalanced
-from heap import Heap
-from slab_address import memory
 from stores import Party, outer, print_stack, skip, stores
-from target import PAGE_SHIFT, WORD, Fail, linker, register, word, words
+from target import WORD, Fail, constant, linker, register, word
 
 COUNT_MAX = 1 << 16  # a larger value is not a count
 
@@ -33,29 +33,35 @@ def counts_in(kind, name="", at=0):
     return found
 
 
+def pointing(address, start, end):
+    """The words of that memory that point to an address."""
+    wanted = address.to_bytes(WORD, "little")
+    return [base + found.start() for base, data in target.present(start, end)
+            for found in re.finditer(re.escape(wanted), data)
+            if found.start() % WORD == 0]
+
+
 def places_of(address, cache):
     """The words in use that point to `address` and may be references: not those
     on stacks, of the allocator and its report, of hash tables, and of other
     objects of the cache, which are links of lists."""
-    heap, found, error = Heap(), set(), target.record_of("kmem_last_error")
+    error = target.record_of("kmem_last_error")
     forgotten = [
         range(linker("boot_stack_bottom"), linker("boot_stack_top")),
         *(range(r.address, r.address + r.layout.size) for r in
           (error, target.record_of("inode_table"),
            target.record_of("nodes", "fs/ramfs.c"),
            target.record_of("entries", "fs/ramfs.c")))]
-    for base, data in memory(heap):
-        if address.to_bytes(WORD, "little") not in data:
+    found = {at for at in pointing(address, linker("data_start"),
+                                   linker("bss_end"))
+             if not any(at in part for part in forgotten)}
+    for owner in system.caches():
+        if owner.cache_kind == constant("KMEM_KIND_INTERNAL") or \
+                owner.cache_name in ("kstack", cache):
             continue
-        slab = heap.slabs_by_page.get(base >> PAGE_SHIFT)
-        if slab and (slab.owner.kind_name == "internal" or
-                     slab.owner.name in ("kstack", cache)):
-            continue
-        found |= {at for at, value in zip(range(base, base + len(data), WORD),
-                                          words(data)) if value == address
-                  and not any(at in part for part in forgotten)
-                  and (not slab or slab.index(at) is not None and
-                       slab.index(at) not in slab.free_links)}
+        for slab in heap.slabs_of(owner):
+            found |= {at for at in pointing(address, slab.base, slab.end)
+                      if slab.buffer(at) not in (None, *slab.free)}
     return frozenset(found)
 
 

@@ -182,7 +182,7 @@ class When(command.Command):
     """slate when
     The present moment of a recording: how many instructions were executed."""
 
-    def run(self, args):
+    def run(self, argument):
         last = end()
         print(f"instruction {count()} of {last}")
 
@@ -210,5 +210,5 @@ def greet():
     gdb.execute("frame")
     print(f"A recording of {_end} instructions; this is number {count()}.\n"
           "continue, step and next go on; reverse-continue, reverse-step, "
-          "reverse-next\nand reverse-finish go back; `slab culprit` finds the "
+          "reverse-next\nand reverse-finish go back; `slate culprit` finds the "
           "code that damaged the heap.")

@@ -12,7 +12,7 @@ import gdb
 import reverse
 import system
 from slate_stack import physical
-from target import (ROOT, UNREADABLE, Fail, constant, read, register,
+from target import (ROOT, BadMemory, Fail, constant, read, register,
                     relative)
 
 # Functions that store on behalf of their callers.
@@ -93,7 +93,7 @@ class Moment:
             task = system.current()
             self.task = f"task {task.task_pid} ({task.task_name})" if task \
                 else "before there are tasks"
-        except UNREADABLE:
+        except BadMemory:
             self.task = "a task that cannot be read"
 
     @property

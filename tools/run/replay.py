@@ -11,7 +11,7 @@ are recorded, and Ctrl-A X ends the run. MEM and APPEND are as with `make run`,
 but MEM is 16 by default: snapshots of a small machine are quick.
 
 open opens the recording in GDB, at kmain. culprit does both, and lets GDB find
-the code that damaged the heap (`slab culprit`).
+the code that damaged the heap (`slate culprit`).
 """
 
 import argparse
@@ -133,7 +133,7 @@ def culprit(kernel, folder):
                                  'heap, as in make culprit CMD="bug list"')
     record(kernel, folder)
     return open_recording(
-        kernel, folder, ["-batch", "-ex", "slab culprit"],
+        kernel, folder, ["-batch", "-ex", "slate culprit"],
         stdin=subprocess.DEVNULL)
 
 

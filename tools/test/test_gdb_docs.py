@@ -29,19 +29,20 @@ def test_a_wrong_answer_is_seen(kernel):
     stop = next(b for b in sessions.blocks(page) if b.name == "stop")
     text = page[page.rindex("```gdb", 0, stop.start):stop.end] + "```\n"
     assert not sessions.differences(kernel, text)
-    worse = text.replace("1 row\n", "2 row\n")
+    worse = text.replace("object 3 of cache", "object 4 of cache")
     worse = re.sub(r"^#0 .*\n", "", worse, flags=re.M)
     assert worse != text
     assert [c for c, *_ in sessions.differences(kernel, worse)] == \
-        ["bt 1", "slab walk free box -n 1"]
+        ["bt 1", "slate whatis $box->cache_freelist->slab_head"]
 
 
 def test_every_command_has_its_row():
     """The chapter's table of all commands is complete."""
     page = (ROOT / "docs/gdb.md").read_text("utf-8").split("## All commands")[1]
-    told = set(re.findall(r"`slab (\w+)`", page))
+    told = set(re.findall(r"`slate (\w+)`", page))
     have = set()
-    for path in (ROOT / "tools/gdb").glob("slab*.py"):
-        have |= set(re.findall(r'^    """slab (\w+)', path.read_text("utf-8"),
-                               re.M))
-    assert len(have) == 6 and have <= told, have ^ told
+    for folder in "tools/gdb", "tools/replay":
+        for path in (ROOT / folder).glob("*.py"):
+            have |= set(re.findall(r'^    """slate (\w+)',
+                                   path.read_text("utf-8"), re.M))
+    assert len(have) == 5 and have <= told, have ^ told

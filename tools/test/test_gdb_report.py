@@ -1,14 +1,16 @@
 """`slate COMMAND` in GDB: the kernel's shell answers in a machine that is
-stopped anywhere, and the machine continues as if there had been no report."""
-# Tests: tools/gdb/slate_report.py, kernel/shell/report.c
+stopped anywhere, and the machine continues as if there had been no report.
+Where nothing can be called, a copy of the machine answers the same."""
+# Tests: tools/gdb/slate_report.py, tools/gdb/slate_copy.py
+# Tests: kernel/shell/report.c
 
 import json
 import re
 
 import pytest
 
-from conftest import BUILD, long, tiers
-from tools.run import gdb
+from conftest import BUILD, ROOT, long, tiers
+from tools.run import gdb, watchdog
 
 # Programs allocate, switch, use a pipe and wait for the clock; at the end the
 # heap is counted.
@@ -78,7 +80,7 @@ def test_the_stops_are_what_they_should_be(both):
 # ---- the machine is as before ----------------------------------------------
 
 # Every report, some with text that does not fit into the kernel's buffer.
-ALL = [*REPORTS, "cache -c box", "cpus", "debug", "echo a b",
+ALL = [*REPORTS, "cache -c box", "cpus", "debug", "dmesg", "echo a b",
        "files 4", "help", "log -S $obj", "inodes -a",
        "ports -w", "irqs", "kmastat -j", "kmem list", "leaks", "log -S",
        "slabs $obj", "mounts", "pages -r", "help paper", "pipes", "reap -n",
@@ -96,7 +98,8 @@ def traces(kernel, shared_path):
     def save(name):
         return f'monitor pmemsave 0 {MEBIBYTES << 20:#x} "{shared_path}/{name}"'
 
-    lines = ["slab walk alloc box -n 1", "info registers", save("0")]
+    lines = ['set var $obj = $cache("box")->cache_freelist->slab_base + 8',
+             "info registers", save("0")]
     for i, line in enumerate(ALL, 1):
         lines += [f"slate {line}", save(str(i))]
     said = gdb.Session(
@@ -157,7 +160,7 @@ def test_a_wrong_line_gets_one_line(traces, line, answer):
     assert traces[0][f"slate {line}"] == f"{answer}\n"
 
 
-# ---- where there are no reports --------------------------------------------
+# ---- what is refused, and what is given up ---------------------------------
 
 # Commands that change the machine, wait for a key or run programs.
 CHANGES = ["bench", "continue", "debug +P box", "kill 1",
@@ -174,53 +177,91 @@ FAULTS = [f"set var $link = {LINK}", "bt", "info registers",
 
 
 @pytest.fixture(scope="module")
-def refused(workshop, shared_path):
-    """What was said by a machine, until it had ended, and by its core."""
-    said = gdb.Session(
+def refused(workshop):
+    return gdb.Session(
         workshop, "kmem create box 200; kmem alloc box 9; verify; poweroff",
         [("play_alloc", [f"slate {line}" for line in CHANGES]),
-         ("cmd_verify", FAULTS), ("power_off", ["continue", "slate ps"])],
-        core_at=2, core_file=shared_path / "core", extra=["-no-shutdown"])
-    return said, gdb.examine(workshop, shared_path / "core", ["slate ps"])
+         ("cmd_verify", FAULTS), ("power_off", [])])
 
 
 @pytest.mark.parametrize("line", CHANGES)
 def test_what_changes_the_machine_is_refused(refused, line):
-    said = refused[0].said[0][f"slate {line}"]
+    said = refused.said[0][f"slate {line}"]
     assert said == f"{line.split()[0]}: a stopped machine only prints " \
         "reports; type this at the kernel's prompt\n"
 
 
 def test_a_call_that_would_fault_is_given_up(refused):
-    session, _ = refused
-    said = session.said[1]
+    said = refused.said[1]
     assert said["slate kmastat"] == \
         "error: slate: given up where it would fault, or be interrupted; " \
         "the machine is as before\n"
     assert said["bt"] == said["bt # after"]
     assert said["info registers"] == said["info registers # after"]
     assert said["slate ps"].splitlines()[2].endswith("kernel"), said
-    assert "every invariant holds" in session.serial
+    assert "every invariant holds" in refused.serial
 
 
 def test_the_selected_frame_stays(refused):
-    said = refused[0].said[1]
+    said = refused.said[1]
     assert said["slate echo a"] == "a\n"
     assert said["frame"].startswith("#1 "), said
 
 
 def test_an_expression_without_a_value(refused):
-    assert refused[0].said[1]["slate whatis $nothing"] == \
+    assert refused.said[1]["slate whatis $nothing"] == \
         "error: slate: '$nothing' has no value\n"
 
 
-def test_where_nothing_can_be_called(refused):
-    session, core = refused
-    views = "`slab` and `slate` list the views of memory, which work here\n"
-    assert session.said[2]["slate ps"] == \
-        f"error: slate: the machine has ended; {views}"
-    assert core["slate ps"] == "error: slate: a core has no processor to run " \
-        f"the kernel; {views}"
+# ---- copies of the machine -------------------------------------------------
+
+# The last one's text is longer than the kernel's buffer, $obj is GDB's.
+COPIED = ["inodes -a", "verify", "leaks", "log -S", "whatis -r $obj",
+          "slabs $obj", "reap", "kmastat -j", "dmesg"]
+STATUS = ["slate nothing", "output $_exitcode", "slate whatis $nothing"]
+LOOKS = ["set var $obj = $cache(\"box\")->cache_freelist->slab_base + 8",
+         *(f"slate {line}" for line in COPIED), *STATUS]
+
+
+@pytest.fixture(scope="module", params=tiers(["kernel"], ["smp_debug"]))
+def copied(request, shared_path):
+    """What was said by a machine, again after its end, and by its core."""
+    kernel = request.getfixturevalue(request.param)
+    core = shared_path / f"core-{request.param}"
+    live = gdb.Session(
+        kernel, f"{WORK.removesuffix('poweroff')}run -b sleep 9; poweroff",
+        [("power_off", LOOKS), (None, ["continue", "slate inodes -a"])],
+        append="kmem.debug=U,box", core_at=0, core_file=core,
+        extra=["-no-shutdown", *(["-smp", "2"] * ("smp" in request.param))])
+    return *live.said, gdb.examine(kernel, core, LOOKS)
+
+
+def timeless(text):
+    return re.sub(r"\b\d+\.\d{6}\b|\b[\d.]+m?s\b", "AGE", text)
+
+
+@pytest.mark.parametrize("line", [f"slate {line}" for line in COPIED] + STATUS)
+def test_a_copy_says_what_the_machine_said(copied, line):
+    live, ended, core = copied
+    assert live[line] and timeless(live[line]) == timeless(core[line])
+    assert ended["slate inodes -a"] == live["slate inodes -a"]
+
+
+def test_a_core_of_another_kernel(copied, workshop, shared_path):
+    said = gdb.examine(workshop, next(shared_path.glob("core-*")),
+                       ["slate ps"])["slate ps"]
+    assert said.startswith("error: slate: ") and said.count("\n") == 1, said
+
+
+def test_without_a_machine(kernel):
+    """On standard error, which comes last."""
+    for line in "slate ps", "slate bt", "print $pid()":
+        done = watchdog.run(
+            ["gdb", "-nx", "-q", "--batch", "-x", "tools/gdb/slate.gdb",
+             str(kernel), "-ex", line], cwd=ROOT, encoding="utf-8",
+            capture_output=True)
+        assert done.stderr.split(": ", 1)[1] == "no target; `target remote " \
+            "STUB`, `core FILE` or `make gdb`\n", done.stderr
 
 
 # ---- after a panic ---------------------------------------------------------

@@ -14,12 +14,12 @@ Each prints a line of JSON, with the number of the day's request.
 """
 
 import json
+import re
 
 import gdb
-import heap
 import stores
 import target
-from target import WORD, WORD_MASK, read
+from target import WORD, WORD_MASK, read, record
 
 # Stores that are looked at, and requests of a day.
 PATIENCE = 2000
@@ -65,11 +65,19 @@ def request():
     return int(gdb.parse_and_eval("workday_request"))
 
 
+def slate(line):
+    """A report of the kernel."""
+    return gdb.execute(f"slate {line}", to_string=True)
+
+
 def place(address):
     """The object that an address is in, as words."""
-    buf = heap.Heap().buffer_at(address)
-    return {"cache": buf.cache.name, "object": buf.address,
-            "task": buf.alloc.task if buf.alloc else 0}
+    text = slate(f"whatis {address:#x}")
+    cache, start = re.search(r"^object \d+ of cache (\w+), .*: 0x(\w+) \+",
+                             text, re.M).groups()
+    task = re.search(r"^allocated by task (\d+)", text, re.M)
+    return {"cache": cache, "object": int(start, 16),
+            "task": int(task[1]) if task else 0}
 
 
 # ---- what is seen first -----------------------------------------------------
@@ -77,7 +85,7 @@ def place(address):
 def reported():
     """The error that kmem_error is about to report."""
     at = int(gdb.parse_and_eval("$eax")) & WORD_MASK
-    error = target.record("kmem_error_record", at)
+    error = record("kmem_error_record", at)
     names = target.enumerators("kmem_error", "KMERR_")
     say(error=names[error.error_kind].upper(), offset=error.error_offset,
         at=error.error_at, culprit=caller(), request=request(),
@@ -86,10 +94,10 @@ def reported():
 
 def lost(service):
     """An object that is still allocated when the day is over."""
-    cache = heap.Heap().find(service)
-    used = [b for b in cache.buffers() if b.used] if cache else []
+    used = re.search(rf"^ *0x(\w+) {service} ",
+                     slate(f"cache -o alloc {service} -n 1"), re.M)
     if used:
-        say(error="LOST", **place(used[0].address))
+        say(error="LOST", **place(int(used[1], 16)))
     else:
         say(error="NONE")
 
@@ -155,17 +163,26 @@ def loser(obj):
     say(culprit=found, by=task, request=when)
 
 
+def constructed(buf):
+    """The last object of the slab that an object is in, and its size."""
+    at = re.search(r"^slab 0x(\w+), base", slate(f"whatis {buf:#x}"), re.M)
+    slab = record("kmem_slab", int(at[1], 16))
+    cache = record("kmem_cache", slab.slab_cache)
+    return slab.slab_base + slab.slab_colour + \
+        (slab.slab_chunks - 1) * cache.cache_chunk, cache.cache_size
+
+
 def unlike(service):
     """Compares each freed object with the last object of its slab, which was
     constructed and never allocated."""
     stop_at("kmem_cache_free", "power_off")
     while go_on() == "kmem_cache_free":
-        buf = int(gdb.parse_and_eval("$edx")) & WORD_MASK
-        found = heap.Heap().buffer_at(buf)
-        if found is None or found.cache.name != service:
+        cache, buf = (int(gdb.parse_and_eval(register)) & WORD_MASK
+                      for register in ("$eax", "$edx"))
+        if record("kmem_cache", cache).cache_name != service:
             continue
-        like = found.slab.address_of(found.slab.chunks - 1)
-        if read(buf, found.size) != read(like, found.size):
+        like, size = constructed(buf)
+        if read(buf, size) != read(like, size):
             say(error="UNLIKE", culprit=caller(), request=request(),
                 **place(buf))
             return

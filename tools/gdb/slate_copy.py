@@ -1,0 +1,67 @@
+"""A copy of the machine, for reports where it cannot be called itself: a core
+has no processor, a recording must not change, a machine that has ended does not
+run.
+
+    core, recording, ended machine          another QEMU
+      memory, registers  ── saved ──>  the same kernel, booted up to its shell;
+                                       then this memory and these registers
+                                         a GDB of its own: slate COMMAND
+
+The kernel is at the same addresses in every run, and so are its page directory
+and segments: the copy's processor can stay as it is.
+"""
+
+import tempfile
+from pathlib import Path
+
+import gdb
+
+import target
+from target import PAGE_SHIFT, Fail, constant, integer, register
+from tools.run import qemu
+from tools.run.gdb import GdbError, Session
+
+REGISTERS = "eax", "ecx", "edx", "ebx", "esi", "edi", "ebp", "esp"
+
+
+def save(path):
+    """Writes the machine's memory to a file; returns its size in MiB."""
+    size, base = integer("page_count") << PAGE_SHIFT, constant("KERNEL_BASE")
+    if size == 0:
+        raise Fail("the kernel has no heap yet")
+    if gdb.selected_inferior().connection.type != "core":
+        gdb.execute(f'monitor pmemsave 0 {size:#x} "{path}"', to_string=True)
+    else:
+        with open(path, "wb") as file:
+            for address, data in target.present(base, base + size):
+                file.seek(address - base)
+                file.write(data)
+    return -(-size >> 20)
+
+
+def registers():
+    """The commands that set the registers; a core may have none."""
+    return [f"set var ${name} = {register(name)}" for name in REGISTERS] \
+        if gdb.selected_thread() else []
+
+
+def report(line):
+    """The text of a report, and its status."""
+    command = f"slate {line}"
+    with tempfile.TemporaryDirectory(prefix="slate-") as folder:
+        memory, ram = Path(folder, "memory"), Path(folder, "ram")
+        size = save(memory)
+        ram.touch()
+        steps = [f"python open('{ram}', 'r+b').write(open('{memory}', 'rb')"
+                 ".read())", *registers(), command, "output $_exitcode"]
+        try:
+            said = Session(target.kernel().filename, "", [("shell_run", steps)],
+                           str(size), extra=qemu.memory_file(ram, size)).said[0]
+        except GdbError as e:
+            raise Fail(f"the copy of the machine did not start: {e}") from e
+    text = said[command].removeprefix("error: slate: ")
+    if not text:
+        raise Fail(f"the memory is not that of {target.kernel().filename}")
+    if text != said[command]:
+        raise Fail(text.rstrip())
+    return text, int(said["output $_exitcode"])
