@@ -43,12 +43,14 @@ def parse_address(text):
 
 @contextlib.contextmanager
 def one_line(name):
-    """Within it an error becomes one line. Drops cached memory first: GDB
-    reports no event when the machine continues because a breakpoint's condition
-    is false."""
+    """Within it an error, or ^C, becomes one line. Drops cached memory first:
+    GDB reports no event when the machine continues because a breakpoint's
+    condition is false."""
     target.forget()
     try:
         yield
+    except KeyboardInterrupt as e:
+        raise gdb.GdbError(f"{name}: interrupted") from e
     except (Fail, gdb.MemoryError, BadMemory) as e:
         raise gdb.GdbError(f"{name}: {e}") from e
 
@@ -124,14 +126,11 @@ class Command(gdb.Command):
 
     def invoke(self, argument, from_tty):
         argument = argument.strip() or None
-        try:
-            with one_line(self.name):
-                if not self.least <= (argument is not None) <= self.most:
-                    raise Fail(f"usage: {self.usage}")
-                target.need_target()
-                self.run(argument)
-        except KeyboardInterrupt:
-            print("(interrupted)")
+        with one_line(self.name):
+            if not self.least <= (argument is not None) <= self.most:
+                raise Fail(f"usage: {self.usage}")
+            target.need_target()
+            self.run(argument)
 
 
 def function(value):

@@ -17,7 +17,7 @@ from pathlib import Path
 import gdb
 
 import target
-from target import PAGE_SHIFT, Fail, constant, integer, register
+from target import PAGE_SHIFT, WORD_MASK, Fail, constant, integer, register
 from tools.run import qemu
 from tools.run.gdb import GdbError, Session
 
@@ -27,8 +27,9 @@ REGISTERS = "eax", "ecx", "edx", "ebx", "esi", "edi", "ebp", "esp"
 def save(path):
     """Writes the machine's memory to a file; returns its size in MiB."""
     size, base = integer("page_count") << PAGE_SHIFT, constant("KERNEL_BASE")
-    if size == 0:
-        raise Fail("the kernel has no heap yet")
+    if not 0 < size <= WORD_MASK - base:
+        raise Fail("the kernel has no heap yet, or this is the memory of "
+                   f"another kernel than {target.kernel().filename}")
     if gdb.selected_inferior().connection.type != "core":
         gdb.execute(f'monitor pmemsave 0 {size:#x} "{path}"', to_string=True)
     else:
@@ -52,16 +53,19 @@ def report(line):
         memory, ram = Path(folder, "memory"), Path(folder, "ram")
         size = save(memory)
         ram.touch()
-        steps = [f"python open('{ram}', 'r+b').write(open('{memory}', 'rb')"
-                 ".read())", *registers(), command, "output $_exitcode"]
+        steps = [f"python open({str(ram)!r}, 'r+b').write("
+                 f"open({str(memory)!r}, 'rb').read())",
+                 *registers(), command, "output $_exitcode"]
         try:
             said = Session(target.kernel().filename, "", [("shell_run", steps)],
                            str(size), extra=qemu.memory_file(ram, size)).said[0]
         except GdbError as e:
-            raise Fail(f"the copy of the machine did not start: {e}") from e
+            raise Fail("the copy of the machine did not start: "
+                       f"{str(e).splitlines()[0]}") from e
     text = said[command].removeprefix("error: slate: ")
     if not text:
-        raise Fail(f"the memory is not that of {target.kernel().filename}")
+        raise Fail("this is the memory of another kernel than "
+                   f"{target.kernel().filename}")
     if text != said[command]:
         raise Fail(text.rstrip())
     return text, int(said["output $_exitcode"])

@@ -10,7 +10,7 @@ and lists its source. The serial line is a terminal of its own, whose name is
 printed (`screen /dev/pts/N` opens it); a file has the kernel's output too. QEMU
 ends with GDB. The second only starts QEMU and prints the command that attaches
 a GDB. CMD, APPEND, MEM and CPUS are as with `make run`. With a core file (`make
-core`) no machine runs; the commands that read memory work as on a live machine.
+core`) no machine runs, but `slate` works as on a live machine.
 
 An editor needs a stub that it knows beforehand: STUB is the path of its socket,
 and debugged.elf beside the kernel leads to it (.vscode/launch.json).
@@ -32,8 +32,8 @@ SETTINGS = Path(__file__).resolve().parents[1] / "gdb" / "slate.gdb"
 
 
 # What Slate adds to GDB.
-BANNER = ["-ex", r"echo \n`slate help` lists the kernel's reports, `slab` and"
-          r" `slate` GDB's own views.\n"]
+BANNER = ["-ex", r"echo \n`slate help` lists the kernel's reports, `slate`"
+          r" alone GDB's own commands.\n"]
 
 
 def find_gdb():
