@@ -166,12 +166,13 @@ def write_doc(path, found):
                     "<!-- end -->" + after, encoding="utf-8")
 
 
-def write_heap(path, on, off):
-    """The page's sentence on what magazines cost in memory, in KiB."""
-    path.write_text(
-        re.sub(r"(the heap\s+has\s+)[\d,]+( KiB, with `magazines=off` )[\d,]+",
-               rf"\g<1>{on:,}\g<2>{off:,}", path.read_text(encoding="utf-8")),
-        encoding="utf-8")
+def write_heap(path, on, off, reaped):
+    """The page's sentences on what magazines cost in memory, in KiB."""
+    text = re.sub(
+        r"(the heap\s+has\s+)[\d,]+( KiB, with `magazines=off` )[\d,]+",
+        rf"\g<1>{on:,}\g<2>{off:,}", path.read_text(encoding="utf-8"))
+    path.write_text(re.sub(r"(it\s+has\s+)[\d,]+( KiB\s+in\s+both)",
+                           rf"\g<1>{reaped:,}\g<2>", text), encoding="utf-8")
 
 
 # ---- picture ----------------------------------------------------------------
@@ -241,7 +242,8 @@ def main():
           f"drawn in {args.out}.svg")
     if args.doc:
         write_doc(args.doc, found)
-        write_heap(args.doc, found["smp.heap.on.4"], found["smp.heap.off.4"])
+        write_heap(args.doc, *(found[f"smp.heap.{state}.4"] for state in
+                               ("on", "off", "on.reaped")))
 
 
 if __name__ == "__main__":

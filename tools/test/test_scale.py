@@ -105,13 +105,14 @@ def test_magazines_cost_little_memory(smp):
 
 
 @pytest.mark.sample
-def test_the_sentence_on_memory_is_written(tmp_path):
+def test_the_sentences_on_memory_are_written(tmp_path):
     page = tmp_path / "page.md"
-    page.write_text("So the heap\nhas 1 KiB, with `magazines=off` 2 KiB.",
-                    "utf-8")
-    scale.write_heap(page, 1234, 999)
+    page.write_text("So the heap\nhas 1 KiB, with `magazines=off` 2 KiB. "
+                    "After it, it\nhas 3 KiB in both.", "utf-8")
+    scale.write_heap(page, 1234, 999, 98)
     assert page.read_text("utf-8") == \
-        "So the heap\nhas 1,234 KiB, with `magazines=off` 999 KiB."
+        "So the heap\nhas 1,234 KiB, with `magazines=off` 999 KiB. " \
+        "After it, it\nhas 98 KiB in both."
 
 
 @pytest.mark.sample
