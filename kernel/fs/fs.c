@@ -291,11 +291,11 @@ int fs_stat(struct fs *fs, struct fs_stat *out)
     return r;
 }
 
-/* The server of a file system that another session mounted may never reply. */
+/* A file system that another session mounted is left out: its server may never
+ * reply. */
 int fs_sync_all(void)
 {
     uint32_t session = session_number(session_self());
-    struct wait_budget strangers = WAIT_BUDGET_INIT;
     struct inode *root;
     uint32_t last = 0;
     struct fs *fs;
@@ -305,12 +305,8 @@ int fs_sync_all(void)
         bool strange = fs->fs_owner != 0 && fs->fs_owner != session;
         int r = 0;
 
-        if (strange)
-            wait_budget_begin(&strangers);
-        if (fs->fs_ops->fs_sync != NULL)
+        if (!strange && fs->fs_ops->fs_sync != NULL)
             r = fs->fs_ops->fs_sync(fs, NULL);
-        if (strange)
-            wait_budget_end(&strangers);
         last = fs->fs_id;
         inode_put(root);
         if (first == 0)

@@ -148,7 +148,6 @@ struct fs *fs_next(uint32_t after, char *path, struct inode **root);
  * sleep. */
 int fs_stat(struct fs *fs, struct fs_stat *out);
 
-/* Writes everything to disk, on all file systems. Returns the first error,
- * after all have been tried. May sleep; for those that other sessions mounted,
- * KERNEL_PATIENCE_MS at most, all together. */
+/* Writes everything to disk, on all file systems but those that other sessions
+ * mounted. Returns the first error, after all have been tried. May sleep. */
 int fs_sync_all(void);

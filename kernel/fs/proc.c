@@ -367,13 +367,12 @@ static void write_uptime(struct text **t)
                (unsigned)(ms % 1000) / 10);
 }
 
-/* Of a mounted file system. What is not known is all ones. */
+/* Of a mounted file system. */
 struct mount_row {
     const char *row_path, *row_shown; /* with its blanks escaped */
     const char *row_fs;
     uint32_t row_root, row_inodes;
-    struct fs_stat row_stat;
-    struct userfs_stat row_server;
+    struct userfs_stat row_server; /* of the kernel: all ones */
     char row_name[ESCAPED_SIZE(TASK_NAME_MAX + 1) + 16];
     const char *row_state;
 };
@@ -383,15 +382,10 @@ struct mount_row {
 const struct column proc_mount_columns[] = {
     MOUNT(row_path, STRING, 0, NULL, "path"),
     MOUNT(row_shown, STRING, -11, "PATH", NULL),
-    MOUNT(row_fs, STRING, -5, "KIND", "kind"),
+    MOUNT(row_fs, STRING, -8, "KIND", "kind"),
     MOUNT(row_root, NUMBER, 8, "ROOT", "root"),
-    MOUNT(row_stat.fs_block_size, OPTIONAL, 0, NULL, "block"),
-    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", "blocks"),
-    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", "blocks_free"),
-    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", "files"),
-    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", "files_free"),
     MOUNT(row_inodes, NUMBER, 6, "INODES", "inodes"),
-    MOUNT(row_name, CHARS, -10, "SERVER", NULL),
+    MOUNT(row_name, CHARS, -16, "SERVER", NULL),
     MOUNT(row_server.stat_server, OPTIONAL, 0, NULL, "server"),
     MOUNT(row_server.stat_port, OPTIONAL, 0, NULL, "port"),
     MOUNT(row_server.stat_servers, OPTIONAL, 0, NULL, "servers"),
@@ -406,73 +400,47 @@ static const struct column mounts_columns[] = {
     {0},
 };
 
-static const struct column statfs_columns[] = {
-    MOUNT(row_fs, STRING, -8, "FS", NULL),
-    MOUNT(row_stat.fs_block_size, OPTIONAL, 5, "BLOCK", NULL),
-    MOUNT(row_stat.fs_blocks, OPTIONAL, 7, "BLOCKS", NULL),
-    MOUNT(row_stat.fs_blocks_free, OPTIONAL, 7, "FREE", NULL),
-    MOUNT(row_stat.fs_files, OPTIONAL, 5, "FILES", NULL),
-    MOUNT(row_stat.fs_files_free, OPTIONAL, 5, "FREE", NULL),
-    MOUNT(row_shown, STRING, -2, "ON", NULL),
-    {0},
-};
-
-/* Fills in what the file system's server says, unless it does not reply. */
-static void ask_server(struct fs *fs, struct mount_row *r,
-                       struct wait_budget *budget)
+static void name_server(struct mount_row *r)
 {
     char name[ESCAPED_SIZE(TASK_NAME_MAX + 1)];
-    bool userfs = userfs_snapshot(fs, &r->row_server);
-    bool replies = true;
 
-    if (!userfs || r->row_server.stat_lives) {
-        wait_budget_begin(budget);
-        replies = fs_stat(fs, &r->row_stat) == 0;
-        wait_budget_end(budget);
-    }
-    userfs = userfs_snapshot(fs, &r->row_server);
-    if (userfs) {
-        escape(name, r->row_server.stat_name);
-        snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name,
-                 (int)r->row_server.stat_server);
-    }
-    r->row_state = userfs && !r->row_server.stat_lives ? "dead"
-                   : replies                           ? "ok"
-                                                       : "silent";
-    if (strcmp(r->row_state, "ok") != 0)
-        memset(&r->row_stat, 0xff, sizeof(r->row_stat));
+    escape(name, r->row_server.stat_name);
+    snprintf(r->row_name, sizeof(r->row_name), "%s(%d)", name,
+             (int)r->row_server.stat_server);
+    r->row_state = r->row_server.stat_lives ? "ok" : "dead";
 }
 
-void proc_mounts(const struct table *t, char path[PROC_PATHS], bool ask)
+void proc_mounts(const struct table *t, char path[PROC_PATHS])
 {
-    struct wait_budget budget = WAIT_BUDGET_INIT; /* all servers together */
     char *shown = path + PATH_MAX;
-    struct mount_row row;
     struct inode *root;
     uint32_t last = 0;
     struct fs *fs;
 
     while ((fs = fs_next(last, path, &root)) != NULL) {
-        last = fs->fs_id;
+        struct mount_row row = {
+            .row_path = path,
+            .row_shown = shown,
+            .row_fs = fs->fs_name,
+            .row_root = fs->fs_root,
+            .row_inodes = fs->fs_inodes,
+            .row_name = "-",
+            .row_state = "ok",
+        };
+
         escape(shown, path);
-        memset(&row, 0xff, sizeof(row));
-        row.row_path = path;
-        row.row_shown = shown;
-        row.row_fs = fs->fs_name;
-        row.row_root = fs->fs_root;
-        row.row_inodes = fs->fs_inodes;
-        strlcpy(row.row_name, "-", sizeof(row.row_name));
-        if (ask)
-            ask_server(fs, &row, &budget);
+        memset(&row.row_server, 0xff, sizeof(row.row_server));
+        if (userfs_snapshot(fs, &row.row_server))
+            name_server(&row);
         table_row(t, &row);
+        last = fs->fs_id;
         inode_put(root);
     }
 }
 
-static void write_each_mount(struct text **t, const struct column *columns,
-                             bool ask)
+static void write_mounts(struct text **t)
 {
-    struct table table = {columns, proc_print, t, false};
+    struct table table = {mounts_columns, proc_print, t, false};
     char *path = kmem_alloc(PROC_PATHS, KM_NOSLEEP);
 
     if (path == NULL) { /* opening the file fails */
@@ -481,19 +449,8 @@ static void write_each_mount(struct text **t, const struct column *columns,
         return;
     }
     table_begin(&table);
-    proc_mounts(&table, path, ask);
+    proc_mounts(&table, path);
     kmem_free(path, PROC_PATHS);
-}
-
-static void write_mounts(struct text **t)
-{
-    write_each_mount(t, mounts_columns, false);
-}
-
-/* Without figures of a server that does not reply in time. */
-static void write_statfs(struct text **t)
-{
-    write_each_mount(t, statfs_columns, true);
 }
 
 static const struct proc_file {
@@ -501,11 +458,11 @@ static const struct proc_file {
     void (*proc_write)(struct text **t);
     const struct proc_table *proc_table; /* instead */
 } files[] = {
-    {"kmastat", write_kmastat, NULL}, {"buddyinfo", NULL, &proc_buddyinfo},
-    {"meminfo", NULL, &proc_meminfo}, {"tasks", NULL, &proc_tasks},
-    {"mounts", write_mounts, NULL},   {"statfs", write_statfs, NULL},
-    {"uptime", write_uptime, NULL},   {"servers", NULL, &proc_servers},
-    {"caches", write_caches, NULL},   {"sessions", NULL, &proc_sessions},
+    {"kmastat", write_kmastat, NULL},   {"buddyinfo", NULL, &proc_buddyinfo},
+    {"meminfo", NULL, &proc_meminfo},   {"tasks", NULL, &proc_tasks},
+    {"mounts", write_mounts, NULL},     {"uptime", write_uptime, NULL},
+    {"servers", NULL, &proc_servers},   {"caches", write_caches, NULL},
+    {"sessions", NULL, &proc_sessions},
 };
 
 /* ---- open files --------------------------------------------------------- */

@@ -20,12 +20,11 @@ extern const struct proc_table proc_buddyinfo, proc_meminfo, proc_tasks,
     proc_sessions, proc_servers;
 
 /* The table of the kernel shell's command `mounts`, whose columns these are.
- * `path` is room for a path and for the same with its blanks escaped. With
- * `ask` servers are asked for figures; all of them have five seconds together.
- */
+ * `path` is room for a path and for the same with its blanks escaped. No server
+ * is asked. */
 extern const struct column proc_mount_columns[];
 #define PROC_PATHS (PATH_MAX + ESCAPED_SIZE(PATH_MAX))
-void proc_mounts(const struct table *t, char path[PROC_PATHS], bool ask);
+void proc_mounts(const struct table *t, char path[PROC_PATHS]);
 
 /* Prints what the kernel shell's command `kmastat` does, or, `all`, a row of
  * exact numbers for every cache. The shell supplies it at boot. */

@@ -84,7 +84,7 @@ static int send_request(struct port *port, struct userfs_request *c,
                         bool *received)
 {
     return ipc_call_kernel(port, c->request_words, &c->request_buffer,
-                           wait_limit_ms(), received);
+                           received);
 }
 
 /* ---- the current port --------------------------------------------------- */
@@ -93,7 +93,6 @@ static int send_request(struct port *port, struct userfs_request *c,
  * noticed, for all waiters alike. */
 static int wait_for_successor(struct userfs *u)
 {
-    uint32_t limit = wait_limit_ms();
     uint64_t now = timer_ms();
     uint32_t left;
     int error;
@@ -106,8 +105,6 @@ static int wait_for_successor(struct userfs *u)
     if (now > u->userfs_lost_ms + USERFS_PATIENCE_MS)
         return -EIO;
     left = (uint32_t)(u->userfs_lost_ms + USERFS_PATIENCE_MS + 1 - now);
-    if (limit != 0 && limit < left)
-        return wait_queue_block(&u->userfs_waiting, true, limit);
     error = wait_queue_block(&u->userfs_waiting, true, left);
     return error == -ETIMEDOUT ? 0 : error;
 }
@@ -172,14 +169,12 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
-/* Stops at one that the server may still receive later. A kernel task leaves
- * them to others: each may take KERNEL_PATIENCE_MS. */
+/* Stops at one that the server may still receive later. */
 static void send_releases(struct userfs *u)
 {
     struct inode *inode;
 
-    while (task_self()->task_space != NULL &&
-           (inode = next_release(u)) != NULL) {
+    while ((inode = next_release(u)) != NULL) {
         struct userfs_request c = {
             .request_words = {FS_RELEASE, inode->inode_number},
             .request_generation = userfs_generation(inode),

@@ -142,8 +142,7 @@ static const char *ipc_check_task(const struct task *t)
         return NULL;
     if (!is_listed(list_of(ipc), &ipc->ipc_link))
         return "a task is not in the list of its state";
-    if (t->task_waiting != NULL ||
-        (timeout_pending(&t->task_timeout) && !ipc->ipc_kernel))
+    if (t->task_waiting != NULL || timeout_pending(&t->task_timeout))
         return "a task waits for a message and for something else";
     if (!ipc_waits(t) && (t->task_pending & PENDING_KILL) == 0)
         return "a task waits for a message, but is not blocked";

@@ -97,24 +97,19 @@ static void withdraw(struct task *self)
 
 /* ---- bytes and handles -------------------------------------------------- */
 
-/* From now on neither a kill nor a time-out ends the client's wait. */
+/* From now on no kill ends the client's wait. */
 static void pin(struct task *client)
 {
     spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = IPC_TRANSFER;
     client->task_interruptible = false;
-    client->task_ipc.ipc_end = client->task_timeout.timeout_ms;
-    timeout_clear(&client->task_timeout);
 }
 
-/* A kill or time-out can end the client's wait again. */
+/* A kill can end the client's wait again. */
 static void unpin(struct task *client, enum ipc_state state)
 {
     spin_assert_held(&sched_lock);
     client->task_ipc.ipc_state = (uint8_t)state;
-    if (client->task_ipc.ipc_end != 0)
-        timeout_set(&client->task_timeout, client->task_ipc.ipc_end,
-                    client->task_timeout.timeout_fire);
     client->task_interruptible = true;
     if (client->task_pending & PENDING_KILL)
         sched_wake(client, -EINTR);
@@ -190,9 +185,9 @@ static int send_reply(struct task *self, struct task *client,
 /* ---- calling ------------------------------------------------------------ */
 
 /* Queues the caller. It may do so while a receiver waits: if the message has
- * more than registers, or the caller's wait has a time-out. */
+ * more than registers. */
 static int call_queued(struct task *self, struct port *port,
-                       struct task *server, uint32_t timeout_ms)
+                       struct task *server)
 {
     struct task_ipc *ipc = &self->task_ipc;
     bool deadlock =
@@ -206,13 +201,10 @@ static int call_queued(struct task *self, struct port *port,
         return -EDEADLK;
     ipc->ipc_state = IPC_QUEUED;
     list_insert_before(&port->port_callers, &ipc->ipc_link);
-    if (server != NULL)
-        dequeue(server);
-    if (server != NULL && timeout_ms == 0)
-        return sched_block_handoff(true, server, RETRY);
-    if (server != NULL)
-        sched_wake(server, RETRY);
-    return sched_block(true, timeout_ms);
+    if (server == NULL)
+        return sched_block(true, 0);
+    dequeue(server);
+    return sched_block_handoff(true, server, RETRY);
 }
 
 static inline int call(struct task *self, struct port *port)
@@ -222,7 +214,7 @@ static inline int call(struct task *self, struct port *port)
     if (unlikely(self->task_pending & PENDING_KILL))
         return -EINTR;
     if (unlikely(server == NULL || (task_frame(self)->ecx & IPC_EXTRA) != 0))
-        return call_queued(self, port, server, 0);
+        return call_queued(self, port, server);
     dequeue(server);
     accept_call(server, self);
     copy_words(server, self);
@@ -266,8 +258,7 @@ static void get_words(const struct trapframe *tf, uint32_t words[4])
 /* The message's registers are those of the frame at the top of the stack, as in
  * every call. The program's registers are restored afterwards. */
 int ipc_call_kernel(struct port *port, uint32_t words[4],
-                    struct ipc_buffer *buffer, uint32_t timeout_ms,
-                    bool *received)
+                    struct ipc_buffer *buffer, bool *received)
 {
     struct task *self = task_self();
     struct task_ipc *ipc = &self->task_ipc;
@@ -282,12 +273,7 @@ int ipc_call_kernel(struct port *port, uint32_t words[4],
     ipc->ipc_buffer = buffer;
     ipc->ipc_server = NULL;
     ipc->ipc_kernel = true;
-    if (timeout_ms == 0)
-        result = call(self, port);
-    else if (self->task_pending & PENDING_KILL)
-        result = -EINTR;
-    else
-        result = call_queued(self, port, receiver(port), timeout_ms);
+    result = call(self, port);
     if (ipc->ipc_state != IPC_NONE)
         withdraw(self);
     ipc->ipc_kernel = false;

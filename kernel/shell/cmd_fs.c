@@ -69,7 +69,7 @@ static int cmd_mounts(char **argv UNUSED)
     static char path[PROC_PATHS];
     struct table t = shell_table(proc_mount_columns);
 
-    proc_mounts(&t, path, true);
+    proc_mounts(&t, path);
     return 0;
 }
 

@@ -39,34 +39,10 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
     return block_in_queue(self, interruptible, timeout_ms);
 }
 
-uint32_t wait_left_ms(void)
-{
-    uint32_t deadline = task_self()->task_deadline;
-    int32_t left = (int32_t)(deadline - (uint32_t)timer_ms());
-
-    return deadline == 0 ? KERNEL_PATIENCE_MS : (uint32_t)MAX(left, 1);
-}
-
-void wait_budget_begin(struct wait_budget *b)
-{
-    uint32_t deadline;
-
-    b->budget_began_ms = (uint32_t)timer_ms();
-    deadline = b->budget_began_ms + b->budget_ms;
-    task_self()->task_deadline = MAX(deadline, 1u);
-}
-
-void wait_budget_end(struct wait_budget *b)
-{
-    uint32_t taken = (uint32_t)timer_ms() - b->budget_began_ms;
-
-    b->budget_ms -= MIN(b->budget_ms, taken);
-    task_self()->task_deadline = 0;
-}
-
 int wait_queue_block_killable(struct wait_queue *q)
 {
-    int result = wait_queue_block(q, true, wait_limit_ms());
+    bool kernel = task_self()->task_space == NULL;
+    int result = wait_queue_block(q, true, kernel ? KERNEL_PATIENCE_MS : 0);
 
     return result == -ETIMEDOUT ? -EIO : result;
 }

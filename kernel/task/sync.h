@@ -30,40 +30,11 @@ int wait_queue_block(struct wait_queue *q, bool interruptible,
                      uint32_t timeout_ms);
 
 /* The same for an event that a program must cause: 0; -EINTR if the caller is
- * killed; -EIO after wait_limit_ms. */
+ * killed; -EIO if the caller is a kernel task, after KERNEL_PATIENCE_MS. */
 int wait_queue_block_killable(struct wait_queue *q);
 
 /* A kernel task, which cannot be killed, waits so long for a program. */
 #define KERNEL_PATIENCE_MS 5000u
-
-/* What several waits of a task for programs may take together. */
-struct wait_budget {
-    uint32_t budget_ms; /* left */
-    uint32_t budget_began_ms;
-};
-
-#define WAIT_BUDGET_INIT                                                       \
-    {                                                                          \
-        KERNEL_PATIENCE_MS, 0                                                  \
-    }
-
-/* From the first call to the second, each wait of the caller for a program ends
- * with -EIO when the budget is used up. */
-void wait_budget_begin(struct wait_budget *b);
-void wait_budget_end(struct wait_budget *b);
-
-/* The time-out of a wait for a program: 0 (none) for a task that can be killed
- * and has no budget. */
-uint32_t wait_left_ms(void);
-
-static inline uint32_t wait_limit_ms(void)
-{
-    const struct task *self = task_self();
-
-    return likely(self->task_space != NULL && self->task_deadline == 0)
-               ? 0
-               : wait_left_ms();
-}
 
 /* Wakes the first waiter. Takes sched_lock; the caller of
  * wait_queue_wake_locked holds it. May be used in interrupts. */

@@ -89,7 +89,6 @@ static void init(struct task *t, const char *name, unsigned priority)
     t->task_switches = 0;
     t->task_program = false;
     t->task_privileged = false;
-    t->task_deadline = 0;
     t->task_grant = NULL;
     t->task_ports = NULL;
     t->task_session = NULL;

@@ -79,7 +79,6 @@ struct task_ipc {
     struct task *ipc_last;   /* the caller received last, until the reply */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
     bool ipc_kernel;               /* called by the kernel (ipc_call_kernel) */
-    uint64_t ipc_end; /* of its time-out, paused while it is pinned; 0: none */
 };
 
 struct task {
@@ -120,8 +119,6 @@ struct task {
     struct inode *task_cwd;
     bool task_program;        /* runs or ran a program; not a kernel task */
     bool task_privileged;     /* may take a grant or replace the name server */
-    uint32_t task_deadline;   /* of its waits for programs, low half of
-                                 timer_ms(); 0: none (wait_budget_begin) */
     struct grant *task_grant; /* taken (kernel/object/grant.h), or NULL */
     const struct manifest_server *task_ports; /* of devices, that it may use
                                                  (kernel/task/io_map.h) */

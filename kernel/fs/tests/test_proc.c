@@ -167,17 +167,6 @@ KTEST(proc, mounts_and_uptime)
     KT_TRUE(strchr(s, '.') != NULL);
 }
 
-KTEST(proc, statfs)
-{
-    const char *s = read_all("/proc/statfs");
-
-    KT_EQ(count_lines(s), 3);
-    KT_EQ(column(s, "ram", 1), 4096);
-    for (unsigned n = 1; n <= 5; n++)
-        KT_EQ(column(s, "proc", n), 0);
-    KT_TRUE(strstr(s, " 0 /proc\n") != NULL);
-}
-
 KTEST(proc, status_and_position)
 {
     struct file *f = open("/proc/buddyinfo");
@@ -221,7 +210,7 @@ KTEST(proc, directory)
         for (ssize_t at = 0; at < n; entries++)
             at += ((const struct dirent *)(buf + at))->d_reclen;
     KT_EQ(n, 0);
-    KT_EQ(entries, 12);
+    KT_EQ(entries, 11);
     object_put(&f->file_object);
 }
 

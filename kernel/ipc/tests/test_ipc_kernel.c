@@ -1,20 +1,17 @@
 /*
  * Calls that the kernel makes for a task (ipc_call_kernel): the task's own
- * registers stay, bytes may be the kernel's, handles do not come, and the wait
- * ends when it should.
+ * registers stay, bytes may be the kernel's, handles do not come, and a kill or
+ * the death of the server ends the wait.
  *
  * Tests: kernel/ipc/message.c
  */
 #include "kernel/lib/string.h"
 #include "kernel/ipc/tests/ipc_cast.h"
 
-#define PATIENCE_MS 50
-
 /* The call that the client's task makes, and its result. */
 static struct {
     uint32_t words[4];
     struct ipc_buffer buffer;
-    uint32_t timeout_ms;
     bool received;
 } k;
 
@@ -29,7 +26,7 @@ static int32_t kernel_call(uint32_t handle, uint32_t tag, uint32_t word)
     k.words[0] = tag;
     for (unsigned i = 0; i < 3; i++)
         k.words[i + 1] = word * 10 + i;
-    return ipc_call_kernel(port, k.words, &k.buffer, k.timeout_ms, &k.received);
+    return ipc_call_kernel(port, k.words, &k.buffer, &k.received);
 }
 
 static bool kcall(uint32_t tag)
@@ -37,7 +34,7 @@ static bool kcall(uint32_t tag)
     return actor_do(&c, kernel_call, port_c, tag, 4);
 }
 
-static bool begin_kernel(uint32_t timeout_ms)
+static bool begin_kernel(void)
 {
     k.buffer = (struct ipc_buffer){
         .ipc_send = sent,
@@ -45,7 +42,6 @@ static bool begin_kernel(uint32_t timeout_ms)
         .ipc_receive = came,
         .ipc_receive_max = sizeof(came),
     };
-    k.timeout_ms = timeout_ms;
     k.received = false;
     memset(came, 0, sizeof(came));
     return begin(1);
@@ -85,7 +81,7 @@ static void expect_kernel_reply(uint32_t tag)
 
 KTEST(ipc_kernel, words_there_and_back)
 {
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     for (unsigned first = 0; first < 2; first++) {
         if (first)
@@ -101,9 +97,9 @@ KTEST(ipc_kernel, words_there_and_back)
 }
 
 /* The server's bytes are in its own memory, the client's in the kernel's. */
-static void bytes_with(uint32_t timeout_ms)
+KTEST(ipc_kernel, bytes_of_the_kernel)
 {
-    if (!begin_kernel(timeout_ms))
+    if (!begin_kernel())
         return;
     actor_buffer(&s, 5, 100, 0);
     memcpy(actor_memory(&s, ACTOR_SEND), "reply", 5);
@@ -119,18 +115,12 @@ static void bytes_with(uint32_t timeout_ms)
     end_both();
 }
 
-KTEST(ipc_kernel, bytes_of_the_kernel)
-{
-    bytes_with(0);
-    bytes_with(PATIENCE_MS);
-}
-
 /* A program's own call still cannot name the kernel's memory. */
 KTEST(ipc_kernel, not_for_programs)
 {
     struct ipc_buffer *b;
 
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     b = actor_buffer(&c, 4, 4, 0);
     b->ipc_send = sent;
@@ -144,7 +134,7 @@ KTEST(ipc_kernel, no_handle_comes)
 {
     uint32_t used;
 
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     used = c.actor_task->task_handles->table_used;
     actor_buffer(&s, 1, 100, (int)port_s);
@@ -161,7 +151,7 @@ KTEST(ipc_kernel, no_handle_comes)
 /* More bytes than there is room for. */
 KTEST(ipc_kernel, no_more_than_fits)
 {
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     actor_buffer(&s, sizeof(came) + 1, 100, 0);
     KT_TRUE(!kcall(1));
@@ -177,7 +167,7 @@ KTEST(ipc_kernel, no_more_than_fits)
 
 KTEST(ipc_kernel, a_kill_ends_it)
 {
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     KT_TRUE(!kcall(1));
     actor_kill(&c);
@@ -188,67 +178,9 @@ KTEST(ipc_kernel, a_kill_ends_it)
     end_both();
 }
 
-static void let_time_pass(void)
-{
-    sched_sleep_ms(2 * PATIENCE_MS);
-    actor_settle();
-}
-
-KTEST(ipc_kernel, time_ends_it_in_the_queue)
-{
-    if (!begin_kernel(PATIENCE_MS))
-        return;
-    KT_TRUE(!kcall(1));
-    let_time_pass();
-    expect_kernel_back(-ETIMEDOUT);
-    KT_TRUE(!k.received);
-    KT_TRUE(!receive()); /* the call has left nothing */
-    end_both();
-}
-
-/* Its time-out is paused while it is pinned, and continues afterwards. */
-KTEST(ipc_kernel, time_can_stand_still)
-{
-    uint64_t end;
-
-    if (!begin_kernel(PATIENCE_MS))
-        return;
-    KT_TRUE(!kcall(1));
-    spin_lock(&sched_lock);
-    end = c.actor_task->task_timeout.timeout_ms;
-    KT_NE(end, 0);
-    timeout_clear(&c.actor_task->task_timeout);
-    spin_unlock(&sched_lock);
-    let_time_pass();
-    KT_TRUE(actor_waits(&c));
-    spin_lock(&sched_lock);
-    timeout_set(&c.actor_task->task_timeout, end,
-                c.actor_task->task_timeout.timeout_fire);
-    spin_unlock(&sched_lock);
-    let_time_pass();
-    expect_kernel_back(-ETIMEDOUT);
-    end_both();
-}
-
-/* With bytes: the time-out is paused while they are copied, and continues. */
-KTEST(ipc_kernel, time_ends_it_at_the_server)
-{
-    if (!begin_kernel(PATIENCE_MS))
-        return;
-    actor_buffer(&s, 0, 100, 0);
-    KT_TRUE(!kcall(1 | IPC_DATA));
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
-    KT_TRUE(actor_waits(&c));
-    let_time_pass();
-    expect_kernel_back(-ETIMEDOUT);
-    KT_TRUE(k.received);
-    KT_EQ(reply(&c, 8), -ESRCH);
-    end_both();
-}
-
 KTEST(ipc_kernel, the_server_dies)
 {
-    if (!begin_kernel(0))
+    if (!begin_kernel())
         return;
     KT_TRUE(!kcall(1));
     KT_TRUE(receive());
