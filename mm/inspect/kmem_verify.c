@@ -323,7 +323,7 @@ const char *kmem_cache_verify(struct kmem_cache *cp, const char **where)
 /* Pages of slabs and hash tables, as the caches count them. */
 static void sum_pages(size_t *slab, size_t *hash)
 {
-    mm_lock(&kmem_list_lock);
+    MM_ASSERT(mm_lock_held(&kmem_list_lock));
     list_for_each (l, &kmem_caches) {
         struct kmem_cache *cp = list_entry(l, struct kmem_cache, cache_link);
 
@@ -334,7 +334,6 @@ static void sum_pages(size_t *slab, size_t *hash)
             *hash += kmem_hash_pages(cp->cache_hash_mask + 1);
         mm_unlock(&cp->cache_lock);
     }
-    mm_unlock(&kmem_list_lock);
 }
 
 /* Whether the caches hold the pages that segkmem counts, unless pages were
@@ -380,8 +379,11 @@ const char *kmem_verify(const char **where)
         why = kmem_cache_verify(cp, where);
     if (cp != NULL)
         kmem_release(cp);
-    if (why == NULL)
+    if (why == NULL) { /* with the list's lock no cache is destroyed */
+        mm_lock(&kmem_list_lock);
         why = verify_sums();
+        mm_unlock(&kmem_list_lock);
+    }
     *where = why == NULL ? NULL : where_text;
     return why;
 }

@@ -462,6 +462,26 @@ KTEST(kmem, S43_idle_time_does_not_wrap)
     test_destroy(cp);
 }
 
+/* Not its slabs: here, a slab has several. */
+KTEST(kmem, a_reap_of_all_returns_pages)
+{
+    struct kmem_cache *cp =
+        kmem_cache_create("pages", 3 * PAGE_SIZE, 0, NULL, NULL);
+    struct segkmem_stat before, after;
+    size_t pages;
+
+    KT_REQUIRE(cp != NULL);
+    KT_GE(cp->cache_slab_pages, 3);
+    kmem_reap(KMEM_REAP_ALL);
+    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
+    segkmem_stat(&before);
+    pages = kmem_reap(KMEM_REAP_ALL);
+    segkmem_stat(&after);
+    KT_GE(pages, cp->cache_slab_pages);
+    KT_EQ(pages, before.stat_use[PAGE_SLAB] - after.stat_use[PAGE_SLAB]);
+    test_destroy(cp);
+}
+
 KTEST(kmem, S43_a_reap_is_recorded)
 {
     struct kmem_cache *cp = test_ws_make(3);
