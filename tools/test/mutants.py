@@ -16,7 +16,7 @@ tools/test/survivors.txt explains mutants that no test can or should notice. The
 others that survive are printed when they are found, and last how many were
 killed.
 
-With --locks it tries all mutants of locks instead, and runs the first 50 seeds
+With --locks it tries all mutants of locks instead, and runs the first 120 seeds
 of mmraces (mm/tests/races/) on each, nothing else. Those that survive are
 explained in tools/test/survivors-locks.txt.
 """
@@ -44,7 +44,7 @@ PARTS = 10      # of a sample; each has as many mutants
 BUDGET = 20     # times the steps that a case takes without a change
 LEAST = 100_000_000     # steps of a budget: the tenth of a second
 RACES = [(1, 4000), (2, 4000)]    # seeds and operations of mmthreads
-SEEDS = 50      # of mmraces, for a mutant of locks
+SEEDS = 120     # of mmraces, for a mutant of locks
 
 
 def sources():
