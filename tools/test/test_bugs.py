@@ -362,7 +362,7 @@ def normal(text):
     """The text without the parts that differ by build or date."""
     text = qemu.plain(text)
     text = re.sub(r"\b(?:0x)?[0-9a-f]{7,8}\b", "ADDR", text)
-    text = re.sub(r"\+0x[0-9a-f]+$", "+OFF", text, flags=re.M)
+    text = re.sub(r"\+0x[0-9a-f]+(?= <|$)", "+OFF", text, flags=re.M)
     text = re.sub(r"\d+ of \d+ are reached from \d+", "REACHED", text)
     text = re.sub(r"time=T-[\d.]+", "time=T", text)
     text = re.sub(r"\b\d+(\.\d)?(us|ms|s)\b", "AGE", text)

@@ -247,6 +247,7 @@ def test_a_copy_says_what_the_machine_said(copied, line):
     assert ended["slate inodes -a"] == live["slate inodes -a"]
 
 
+@pytest.mark.plain    # else there is only one
 def test_a_core_of_another_kernel(copied, workshop, shared_path):
     said = gdb.examine(workshop, next(shared_path.glob("core-*")),
                        ["slate ps"])["slate ps"]
