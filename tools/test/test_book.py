@@ -513,7 +513,6 @@ KNOWN = {
     ("src/docs/labs/08-messages/bin/beattest/parts.c.html", "8.6"):
         "the format of a number that the test writes",
     ("src/kernel/fs/userfs.c.html", "5.6"): "an item leaves its list",
-    ("src/mm/debug/walk.c.html", "4.3"): "a lock, and a look at the flags",
     ("src/tools/workshop/defrag/defrag.c.html", "4.3"):
         "a slab moves within the list, and the freelist pointer with it",
     ("src/tools/workshop/bench/cmd_bench.c.html", "6.3"):

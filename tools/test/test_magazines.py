@@ -23,7 +23,7 @@ MMTHREADS = BUILD / "threads-mag" / "mmthreads"
 # Rounds of a magazine, first seed, how many.
 SEEDS = tiers([(2, 1, 4)], [(1, 1, 40), (2, 5, 40), (3, 1, 40), (7, 1, 40)],
               samples=[(3, 500, 10)])
-PLANTED_SEEDS = 20
+PLANTED_SEEDS = 40
 
 
 def run(program, *arguments, **options):
