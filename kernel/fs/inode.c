@@ -290,6 +290,23 @@ size_t inode_reclaim(size_t most)
     return n;
 }
 
+bool inode_make_oldest(const void *at)
+{
+    bool found = false;
+
+    spin_lock(&inode_list_lock);
+    list_for_each (l, &inode_lru) {
+        found = list_entry(l, struct inode, inode_lru_link) == at;
+        if (found) {
+            list_remove(l);
+            list_insert_after(&inode_lru, l);
+            break;
+        }
+    }
+    spin_unlock(&inode_list_lock);
+    return found;
+}
+
 bool inode_flush(struct fs *fs)
 {
     struct inode *inode;

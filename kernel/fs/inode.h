@@ -122,6 +122,10 @@ void inode_drop_unlinked(struct fs *fs);
  * how many. Never sleeps. */
 size_t inode_reclaim(size_t most);
 
+/* Lets the inode at this address be the next that is reclaimed. False: there is
+ * no unreferenced inode. Any address is allowed. */
+bool inode_make_oldest(const void *at);
+
 struct inode_totals {
     size_t total_cached; /* inodes in memory */
     size_t total_unused; /* of these, without a reference */

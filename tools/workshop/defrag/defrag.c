@@ -4,7 +4,6 @@
 #include "tools/workshop/defrag/defrag.h"
 #include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
-#include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "mm/inspect/kmem_walk.h"
 #include "mm/kmem_impl.h"
@@ -13,34 +12,9 @@
 
 /* ---- owners ------------------------------------------------------------- */
 
-/* Lets the inode at this address be the next that is reclaimed. False: there is
- * no unreferenced inode. The kernel has no use for this, so its list and lock
- * are found by name. */
-static bool make_oldest(const void *at)
-{
-    struct list *lru = (struct list *)symbol_address("inode_lru");
-    struct spinlock *lock =
-        (struct spinlock *)symbol_address("inode_list_lock");
-    bool found = false;
-
-    if (lru == NULL || lock == NULL)
-        return false;
-    spin_lock(lock);
-    list_for_each (l, lru) {
-        found = list_entry(l, struct inode, inode_lru_link) == at;
-        if (found) {
-            list_remove(l);
-            list_insert_after(lru, l);
-            break;
-        }
-    }
-    spin_unlock(lock);
-    return found;
-}
-
 static bool evict_inode(const void *obj)
 {
-    return make_oldest(obj) && inode_reclaim(1) == 1;
+    return inode_make_oldest(obj) && inode_reclaim(1) == 1;
 }
 
 evict_t *defrag_evict_of(const struct kmem_cache *cp)
