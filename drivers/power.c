@@ -1,7 +1,8 @@
 /*
  * Power off and reset. Without an ACPI interpreter the sleep registers cannot
  * be found, so the fixed ports of common emulators are tried in turn; no other
- * device decodes these ports.
+ * device decodes these ports. An emulator ends some time after the command: how
+ * long depends on the load of its host.
  */
 #include "drivers/power.h"
 #include "drivers/console.h"
@@ -16,7 +17,8 @@ enum {
     SLEEP_S5 = 0x2000, /* SLP_EN with the type that means off */
     VIRTUALBOX_SLEEP_S5 = 0x3400,
     BOCHS_SHUTDOWN = 0x8900,
-    QEMU_EXIT = 0xF4, /* isa-debug-exit; reads as 0, an empty bus as ones */
+    QEMU_EXIT = 0xF4, /* isa-debug-exit; reads as 0 */
+    EMPTY_BUS = 0xFFFF,
 
     KBD_COMMAND = 0x64,
     KBD_INPUT_FULL = 2,
@@ -26,19 +28,22 @@ enum {
     PCI_RESET_CPU = 6,
 };
 
+static void __attribute__((noreturn)) wait_for_the_end(void)
+{
+    irq_disable();
+    for (;;)
+        cpu_halt();
+}
+
 static void try_acpi(void)
 {
     outw(QEMU_PM1A, SLEEP_S5);
+    if (inw(QEMU_PM1A) != EMPTY_BUS)
+        wait_for_the_end(); /* a write to QEMU_EXIT would end QEMU with 1 */
     outw(BOCHS_PM1A, SLEEP_S5);
     outw(VIRTUALBOX_PM1A, VIRTUALBOX_SLEEP_S5);
     for (const char *s = "Shutdown"; *s; s++)
         outb(BOCHS_SHUTDOWN, (uint8_t)*s);
-}
-
-/* Waits, since an emulator exits some time after the command. Accesses to port
- * 0x80 serve as a delay. */
-static void wait_for_the_end(void)
-{
     for (unsigned i = 0; i < 300000; i++)
         inb(DELAY_PORT);
 }
@@ -60,16 +65,13 @@ static void __attribute__((noreturn)) stay(void)
 {
     kprintf("It is now safe to switch off the machine.\n");
     console_drain();
-    irq_disable();
-    for (;;)
-        cpu_halt();
+    wait_for_the_end();
 }
 
 void power_off(void)
 {
     power_leave("poweroff");
     try_acpi();
-    wait_for_the_end();
     try_exit_port(0);
     stay();
 }

@@ -2,6 +2,7 @@
 # Tests: kernel/main.c, kernel/halt.c, kernel/panic.c, kernel/lib/hook.c
 # Tests: kernel/shell/cmd_machine.c, drivers/power.c, kernel/canary.c
 
+import os
 import re
 
 import pytest
@@ -143,6 +144,19 @@ def test_the_book_lists_the_options_that_there_are(workshop):
 def test_power_off_and_reset_are_reported(kernel):
     assert qemu.run(kernel, "poweroff").named.get("poweroff")
     assert qemu.run(kernel, "reboot").named.get("reset")
+
+
+def test_qemu_may_take_its_time_to_power_off(boot):
+    """The threads of QEMU share a processor, and the one that ends it runs only
+    while the machine halts."""
+    machine = boot()
+    machine.prompt()
+    for thread in os.listdir(f"/proc/{machine.process.pid}/task"):
+        os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+    os.sched_setscheduler(machine.process.pid, os.SCHED_IDLE,
+                          os.sched_param(0))
+    machine.send("poweroff\r")
+    assert machine.wait() == 0
 
 
 # ---- failures --------------------------------------------------------------
