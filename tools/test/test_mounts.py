@@ -248,8 +248,7 @@ def test_the_inode_cache_grows_and_shrinks(machine):
 
 
 def test_a_dead_server(machine):
-    server = mounts(machine)["/tmp/m"]["server"]
-    machine.command(f"run kill -9 {server}")
+    machine.kill(f"-KILL {mounts(machine)['/tmp/m']['server']}")
     assert mounts(machine)["/tmp/m"]["state"] == "dead"
     said = machine.command("run cat /tmp/m/f")
     assert "input/output error" in said
@@ -263,7 +262,7 @@ def test_a_mount_belongs_to_its_session(machine):
     serve(machine, "-p memfs /tmp/m")
     refused = "umount: /tmp/m: operation not permitted"
     assert refused in machine.command("run umount /tmp/m")
-    machine.command(f"run -p kill -9 {mounts(machine)['/tmp/m']['server']}")
+    machine.kill(f"-KILL {mounts(machine)['/tmp/m']['server']}")
     assert mounts(machine)["/tmp/m"]["state"] == "dead"
     assert "not permitted" in machine.command("run memfs /tmp/m")
     assert mounts(machine)["/tmp/m"]["state"] == "dead"
