@@ -47,7 +47,7 @@ struct page {
         };
         uint32_t page_tag; /* all at once: PAGE_TAG(state, order) */
     };
-    void *page_owner; /* segkmem: the cache; else NULL */
+    void *page_owner; /* see the states; else NULL */
 };
 
 /* Pages that hold so many bytes, however many: nothing overflows. */
