@@ -93,8 +93,8 @@ int ipc_reply(uint32_t client, struct ipc_buffer *buffer, int error);
 int ipc_notify(struct port *port, uint32_t bits);
 int ipc_notify_locked(struct port *port, uint32_t bits);
 
-/* Called when a task exits, before its handles are closed: callers that wait
- * for a reply from it get -EPIPE. */
+/* Called when a task exits, after its handles are closed: callers that wait for
+ * a reply from it get -EPIPE. */
 void ipc_task_exit(struct task *t);
 
 /* ---- alarms (alarm.c) --------------------------------------------------- */

@@ -8,7 +8,7 @@ Reads from the environment:
     CMD="kmastat; poweroff"   commands for the kernel shell
     MEM=16                    memory in MiB (128)
     ICOUNT=1                  one instruction per nanosecond: repeatable runs
-    APPEND="log=1"            further kernel options
+    APPEND="kmem.debug=F"     further kernel options
     CPUS=4                    processors (1)
     KVM=1                     use /dev/kvm
     DISK=build/disk.img       an IDE disk, which `sh` mounts on /disk; two,

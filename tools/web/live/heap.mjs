@@ -144,7 +144,7 @@ export class Heap {
     }
 
     /* Marks the allocated objects whose redzone is not as it should be: the
-     * bytes after the object (paper, section 6.2). */
+     * bytes after the object (paper, section 6.4). */
     checkRedzones(c, first, cells) {
         const start = this.guest.place(first, c.chunk * cells.length);
         for (let i = 0; i < cells.length; i++) {
