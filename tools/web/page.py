@@ -34,10 +34,12 @@ def terms():
                      f"in none of {', '.join(TERMS)}")
 
 
-def commands():
-    """Those of the kernel's shell, from its help."""
-    text = (HERE.parents[1] / "kernel/shell/help.txt").read_text("utf-8")
-    return sorted(set(re.findall(r"^= (\w+)", text, re.M)))
+def commands(layouts):
+    """Those of the kernel's shell: each has a structure (SHELL_COMMAND)."""
+    names = json.loads(layouts.read_text("utf-8"))["variables"]
+    prefix = "shell_command_"
+    return sorted(name.removeprefix(prefix) for name in names
+                  if name.startswith(prefix))
 
 
 def programs(archive):
@@ -63,7 +65,8 @@ def main():
     shutil.copytree(args.book, args.out)
     sys.exit(subprocess.run(
         [v86.NODE, HERE / "build.mjs", v86.ENV, args.out, terms(),
-         json.dumps(commands()), json.dumps(programs(files["initrd.tar"])),
+         json.dumps(commands(files["layouts.json"])),
+         json.dumps(programs(files["initrd.tar"])),
          *(f"{name}={path}" for name, path in files.items())]).returncode)
 
 
