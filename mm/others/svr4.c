@@ -35,7 +35,7 @@
  *
  * Larger requests get whole pages, and return them when they are freed. A large
  * pool that is one block again is returned by the free that joined it, a small
- * one only under pressure, where the original had a daemon.
+ * one at the next tick or under pressure, where the original had a daemon.
  *
  * Sources: T. P. Lee, R. E. Barkley, A Watermark-Based Lazy Buddy System for
  * Kernel Memory Allocation (1989); U. Vahalia, UNIX Internals (1996), for the

@@ -30,7 +30,8 @@ def lay_out(lab, trees, out):
     names = [name for name in lab.files if name.endswith(".c")]
     write(out / "base", workshop.as_handed_out(ROOT, lab, names))
     write(out / "solutions/solution",
-          {name: (ROOT / name).read_bytes() for name in names})
+          {name: (ROOT / lab.solution(ROOT, name)).read_bytes()
+           for name in names})
     taken = 0
     for tree, name in zip(trees, grade.folder_names(trees)):
         try:

@@ -47,6 +47,14 @@ def test_layout(tmp_path):
         f"-old {out}/solutions\n")
 
 
+def test_the_solution_of_a_skeleton_is_not_the_skeleton(tmp_path):
+    jplag("--lab", "10", "--out", tmp_path, tmp_path / "eve")
+    name = "mm/others/yours.c"
+    assert (tmp_path / "solutions/solution" / name).read_bytes() == \
+        (ROOT / labs.load(ROOT, 10).solution(ROOT, name)).read_bytes() != \
+        (ROOT / name).read_bytes()
+
+
 def test_refused(tmp_path):
     done = jplag("--lab", "99", "--out", tmp_path / "out", tmp_path)
     assert done.returncode == 2 and "there is no lab 99" in done.stderr

@@ -84,6 +84,7 @@ def test_hang(grade, test, where):
     assert "lab_0_hangs" in run.named["lab-hang"][0]["at"], run.explain()
     assert f"panic: the test 0.{test} hangs, in " in run.text
     assert ("WAITS-FOR" in run.text) == (test == "hangs")
+    assert "no command" not in run.text
 
 
 def test_panic(grade):

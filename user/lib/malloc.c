@@ -65,7 +65,7 @@ size_t malloc_usable_size(void *p)
 }
 
 /* Whether a small block is on its slab's freelist. The link of a free block is
- * NULL or in its slab, so few blocks in use need a search. */
+ * NULL or in its slab: with any other word there a block is in use. */
 static bool is_free(const struct kmem_cache *cp, const void *p)
 {
     const struct kmem_slab *sp = kmem_slab_of(p);

@@ -183,11 +183,11 @@ void lab_seconds(unsigned seconds)
 static void show_waiters(void)
 {
     char ps[] = "ps";
-    char ipc[] = "ipc";
+    char ports[] = "ports -w";
 
-    kprintf("the waiting tasks (ps, ipc):\n");
+    kprintf("the waiting tasks (ps, ports -w):\n");
     shell_execute(ps);
-    shell_execute(ipc);
+    shell_execute(ports);
 }
 
 void lab_must_panic(void)

@@ -17,7 +17,7 @@
 #define AT_ONCE      4    /* early deaths in a row without a pause */
 #define PAUSE_MS     10u  /* the first pause; each is twice the last */
 #define PAUSE_MAX    2000u
-#define YOUNG_DEATHS 24 /* early deaths in a row until init stops */
+#define YOUNG_DEATHS 24 /* early deaths in a row after which it restarts */
 
 static const char *name_of(const struct server *s)
 {

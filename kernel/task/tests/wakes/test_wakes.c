@@ -5,7 +5,8 @@
  *     waketest          every case
  *     waketest CASE     this one
  *
- * Tests: kernel/task/sync.c, kernel/fs/tty.c, drivers/console.c
+ * Tests: kernel/task/sync.c, kernel/fs/tty.c, kernel/fs/tty_line.c
+ * Tests: drivers/console.c
  */
 #include "kernel/task/tests/wakes/wakes.h"
 
