@@ -534,7 +534,7 @@ const char *ramfs_verify(const char **where)
     wrong = hash_verify(&nodes);
     if (wrong == NULL)
         wrong = hash_verify(&entries);
-    if (wrong == NULL)
+    if (wrong == NULL && nodes.hash_count != 0) /* else ramfs is not up yet */
         wrong = verify_dir(ramfs_root());
     for (uint32_t i = 0; wrong == NULL && i < HASH_BUCKETS; i++) {
         struct hash_link *l = entries.hash_chain[i];

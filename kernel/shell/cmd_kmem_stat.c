@@ -354,6 +354,8 @@ static int cmd_kmastat(char **argv)
 
     if (argv[1] && strcmp(argv[1], "--merged") == 0)
         return heap_print_merged();
+    if (ks.ks_sum.sum_caches == 0 && !argv[1])
+        return shell_error("there is no cache yet");
     if (ks.ks_sum.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);

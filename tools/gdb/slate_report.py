@@ -67,7 +67,8 @@ class Machine:
         static = linker("data_start"), linker("bss_end")
         frames = integer("page_array")
         if not frames:
-            raise Fail("the kernel has no heap yet; let it run past kmem_init")
+            raise Fail("there are no page frames yet; let it run past "
+                       "memmap_init")
         self.registers = {name: target.register(name) for name in self.NAMES}
         self.memory = [
             *target.present(*static),

@@ -77,6 +77,20 @@ def test_the_stops_are_what_they_should_be(both):
     assert "0x2b" in flags[5], flags
 
 
+def test_reports_as_soon_as_there_are_frames(kernel):
+    """`verify` checks what there is: frames, then the heap, then all."""
+    look = ["slate verify", "slate kmastat", "slate buddyinfo"]
+    frames, heap, tasks = gdb.Session(
+        kernel, "poweroff",
+        [("kmem_init", look), ("task_init", look), ("pic_init", look)]).said
+    for said in frames, heap:
+        assert "page tables: every invariant holds" in said["slate verify"]
+    assert frames["slate kmastat"] == "kmastat: there is no cache yet\n"
+    assert "kmem_cache " in heap["slate kmastat"]
+    assert "mounts and files: every invariant holds" in tasks["slate verify"]
+    assert "pages free" in frames["slate buddyinfo"]
+
+
 # ---- the machine is as before ----------------------------------------------
 
 # Every report, some with text that does not fit into the kernel's buffer.
