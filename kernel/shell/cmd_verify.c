@@ -133,8 +133,8 @@ static const char *check_programs(const char **where)
 #define TRIES  4
 #define TRY_MS 20
 
-/* `heap` is first: it also finds the errors that the rows of caches show. Before
- * the first task only memory is there: MEMORY checks. */
+/* `heap` is first: it also finds the errors that the rows of caches show.
+ * Before the first task only memory is there: MEMORY checks. */
 #define MEMORY 3
 
 static const struct check {
