@@ -310,7 +310,7 @@ def test_the_book_is_true(run, live):
 def test_transcripts_are_compared():
     """Numbers and widths do not count, words and rows do."""
     page = ("text\n\n    (gdb) one\n    ROW 1\n    ROW   22 0xc0\n"
-            "    (gdb) two\n\nmore\n    (gdb) three\n    a\n    ...\n    z\n")
+            "    (gdb) two\n\nmore\n    (gdb) three\n    a 1\n    ...\n    z\n")
     one, two, three = transcript.entries(page)
     assert (one.command, one.output) == ("one", ["ROW 1", "ROW   22 0xc0"])
     assert transcript.difference(one, "ROW 23\nROW 4 0x17\n") is None
@@ -318,12 +318,14 @@ def test_transcripts_are_compared():
     assert transcript.difference(one, "ROW 23\nRAW 4 0x17\n") is not None
     assert transcript.difference(two, "") is None
     assert transcript.difference(two, "a\n") is not None
-    assert transcript.difference(three, "a\nb\nc\nz\n") is None
-    assert transcript.difference(three, "a\nb\nc\n") is not None
-    new = {"one": "X\n", "two": "Y\nZ\n", "three": "no\n"}
-    assert transcript.rewrite(page, lambda e: new[e.command]) == (
-        "text\n\n    (gdb) one\n    X\n    (gdb) two\n    Y\n    Z\n\nmore\n"
-        "    (gdb) three\n    a\n    ...\n    z\n")
+    assert transcript.difference(three, "a 2\nb\nc\nz\n") is None
+    assert transcript.difference(three, "a 2\nb\nc\n") is not None
+    new = {"one": "X\n", "two": "Y\nZ\n"}
+    for answer, kept in ("a 2\nb\nc\nz\n", "a 2"), ("no\n", "a 1"):
+        new["three"] = answer
+        assert transcript.rewrite(page, lambda e: new[e.command]) == (
+            "text\n\n    (gdb) one\n    X\n    (gdb) two\n    Y\n    Z\n\n"
+            f"more\n    (gdb) three\n    {kept}\n    ...\n    z\n")
 
 
 # ---- help and errors -------------------------------------------------------

@@ -4,8 +4,8 @@ An indented block of a page with lines that begin with "(gdb) " is a transcript:
 commands, each followed by its output. Numbers may change with the kernel
 (addresses, lines, counts), words may not: `difference` compares with all
 numbers and the widths of columns taken out. A line "..." stands for any number
-of lines. `rewrite` brings a page up to date; blocks with a "..." in them are
-left as they are.
+of lines. `rewrite` brings a page up to date; an answer with a "..." must match
+for that.
 """
 
 import re
@@ -52,21 +52,32 @@ def words(line):
     return re.sub(r" +", " ", line).strip()
 
 
-def matches(wanted, lines):
-    """Whether lines match the wanted ones; "..." matches any number."""
+def lines_of(answer):
+    return answer.rstrip("\n").split("\n") if answer.strip("\n") else []
+
+
+def aligned(wanted, lines):
+    """The lines, those that a "..." stands for left out as on the page; None if
+    they do not match the wanted ones."""
     if not wanted:
-        return not lines
+        return None if lines else []
     if wanted[0] == "...":
-        return any(matches(wanted[1:], lines[i:])
-                   for i in range(len(lines) + 1))
-    return bool(lines) and words(wanted[0]) == words(lines[0]) and \
-        matches(wanted[1:], lines[1:])
+        rests = (aligned(wanted[1:], lines[i:]) for i in range(len(lines) + 1))
+    elif lines and words(wanted[0]) == words(lines[0]):
+        rests = [aligned(wanted[1:], lines[1:])]
+    else:
+        return None
+    first = "..." if wanted[0] == "..." else lines[0]
+    return next(([first, *rest] for rest in rests if rest is not None), None)
+
+
+def matches(wanted, lines):
+    return aligned(wanted, lines) is not None
 
 
 def difference(entry, answer):
     """The difference between GDB's answer and the page, or None."""
-    lines = answer.rstrip("\n").split("\n") if answer.strip("\n") else []
-    if matches(entry.output, lines):
+    if matches(entry.output, lines_of(answer)):
         return None
     return (f"line {entry.first}: (gdb) {entry.command}\n---- the page has\n"
             + "\n".join(entry.output) + f"\n---- GDB says\n{answer}")
@@ -77,9 +88,11 @@ def rewrite(text, answer_of):
     lines = text.split("\n")
     for entry in reversed(entries(text)):
         answer = answer_of(entry)
-        if answer is None or "..." in entry.output:
+        output = lines_of(answer or "")
+        if "..." in entry.output:
+            output = aligned(entry.output, output)
+        if answer is None or output is None:
             continue
-        output = answer.rstrip("\n").split("\n") if answer.strip() else []
         lines[entry.first:entry.end] = [f"    {line}".rstrip()
                                         for line in output]
     return "\n".join(lines)
