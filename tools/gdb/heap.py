@@ -5,7 +5,7 @@ import functools
 import itertools
 
 import system
-from target import PAGE_SIZE, constant, links, members, record
+from target import PAGE_SIZE, WORD, constant, links, members, record, word
 
 
 class Slab:
@@ -28,6 +28,17 @@ class Slab:
         return {record("kmem_bufctl", at).bufctl_addr if large else
                 at - self.cache.cache_bufctl: at for at in itertools.islice(
                     links(self.data.slab_head, 0), self.data.slab_chunks)}
+
+    def bufctl(self, start):
+        """The address of the bufctl of a buffer; None if it is allocated and
+        small."""
+        cache = self.cache
+        if start in self.free or not cache.cache_flags & constant("KMF_HASH"):
+            return self.free.get(start)
+        bucket = start >> cache.cache_hash_shift & cache.cache_hash_mask
+        return next((at for at in links(word(cache.cache_hash + WORD * bucket),
+                                        0)
+                     if record("kmem_bufctl", at).bufctl_addr == start), None)
 
 
 def slabs_of(cache):

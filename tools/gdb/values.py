@@ -142,6 +142,21 @@ Example: print $slab_state($cache("inode"))"""
 
 
 @function
+def slab_owner(address):
+    """$slab_owner(ADDR): the pid of the task that allocated the object last, if
+its cache is in mode U; else -1.
+Example: print $slab_owner($cache("inode"))"""
+    slab, start = heap.find(int(address) & WORD_MASK)
+    bufctl = slab and start is not None and \
+        slab.cache.cache_flags & target.constant("KMF_AUDIT") and \
+        slab.bufctl(start)
+    if not bufctl:
+        return -1
+    last = record("kmem_bufctl_debug", bufctl).where("bufctl_alloc")
+    return record("kmem_transaction", last).trans_task
+
+
+@function
 def task(pid):
     """$task(PID): a struct task *.
 Example: print $task(1)->task_state"""

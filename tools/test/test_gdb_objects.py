@@ -70,7 +70,9 @@ HEAP = {
     'print $slab_base($cache("inode")->cache_freelist)': r"= \(void \*\) 0x0$",
     "print $slab_state($task(9)->task_kstack)": '= "used"',
     "print $slab_cache($task(9)->task_kstack)->cache_name": '= "kstack"',
-    "print $slab_cache(&kmem_caches)": r"= \(struct kmem_cache \*\) 0x0$"}
+    "print $slab_cache(&kmem_caches)": r"= \(struct kmem_cache \*\) 0x0$",
+    f"print $slab_owner({INODE})": "= -1$",
+    "print $slab_owner(0)": "= -1$"}
 
 # The same when the heap is broken.
 BROKEN = {

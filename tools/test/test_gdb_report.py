@@ -232,8 +232,12 @@ def test_an_expression_without_a_value(refused):
 # The last one's text is longer than the kernel's buffer, $obj is GDB's.
 COPIED = ["inodes -a", "verify", "leaks", "log -S", "whatis -r $obj",
           "slabs $obj", "reap", "kmastat -j", "dmesg"]
-STATUS = ["slate nothing", "output $_exitcode", "slate whatis $nothing"]
-LOOKS = ["set var $obj = $cache(\"box\")->cache_freelist->slab_base + 8",
+STATUS = ["slate nothing", "output $_exitcode", "slate whatis $nothing",
+          "output $slab_owner($obj)", "output $slab_owner($free)"]
+LOOKS = ["set var $slab = $cache(\"box\")->cache_freelist",
+         "set var $obj = $slab->slab_base + $slab->slab_colour + 8",
+         "set var $free = "
+         "((struct kmem_bufctl *)$slab->slab_head)->bufctl_addr",
          *(f"slate {line}" for line in COPIED), *STATUS]
 
 
@@ -243,7 +247,8 @@ def copied(request, shared_path):
     kernel = request.getfixturevalue(request.param)
     core = shared_path / f"core-{request.param}"
     live = gdb.Session(
-        kernel, f"{WORK.removesuffix('poweroff')}run -b sleep 9; poweroff",
+        kernel, f"{WORK.removesuffix('poweroff')}kmem free box 5; "
+        "run -b sleep 9; poweroff",
         [("power_off", LOOKS), (None, ["continue", "slate inodes -a"])],
         append="kmem.debug=U,box", core_at=0, core_file=core,
         extra=["-no-shutdown", *(["-smp", "2"] * ("smp" in request.param))])
@@ -259,6 +264,12 @@ def test_a_copy_says_what_the_machine_said(copied, line):
     live, ended, core = copied
     assert live[line] and timeless(live[line]) == timeless(core[line])
     assert ended["slate inodes -a"] == live["slate inodes -a"]
+
+
+def test_the_owner_of_an_object_that_is_used_or_free(copied):
+    """Allocated by the kernel's shell."""
+    assert copied[0]["output $slab_owner($obj)"].strip() == "1"
+    assert copied[0]["output $slab_owner($free)"].strip() == "1"
 
 
 @pytest.mark.plain    # else there is only one
