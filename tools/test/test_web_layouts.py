@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from conftest import ROOT, product
+from tools.web import page
 
 STRUCTS = "kmem_cache", "kmem_slab", "kmem_bufctl", "page", "task", "inode"
 
@@ -40,6 +41,13 @@ def gdb(kernel, *expressions):
     done = subprocess.run([*argv, kernel], encoding="utf-8", check=True,
                           stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
     return [int(line) for line in done.stdout.splitlines()]
+
+
+def test_the_page_knows_the_commands_of_its_kernel(layouts, shared_path):
+    """help.txt also has those that only kernels for several processors have."""
+    commands = page.commands(shared_path / "layouts.json")
+    assert {"kmastat", "slabs", "poweroff"} <= set(commands)
+    assert not {"cpus", "magazines", "bench"} & set(commands)
 
 
 def test_offsets_and_sizes_are_what_gdb_says(kernel, layouts):
