@@ -2,6 +2,7 @@
 # Tests: kernel/main.c, kernel/halt.c, kernel/panic.c, kernel/lib/hook.c
 # Tests: kernel/shell/cmd_machine.c, drivers/power.c, kernel/canary.c
 
+import contextlib
 import os
 import re
 
@@ -152,7 +153,8 @@ def test_qemu_may_take_its_time_to_power_off(boot):
     machine = boot()
     machine.prompt()
     for thread in os.listdir(f"/proc/{machine.process.pid}/task"):
-        os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
+        with contextlib.suppress(ProcessLookupError):  # it has just ended
+            os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
     os.sched_setscheduler(machine.process.pid, os.SCHED_IDLE,
                           os.sched_param(0))
     machine.send("poweroff\r")
