@@ -69,6 +69,11 @@ static void print_ref(const struct ref *r)
     }
 }
 
+bool debugcmd_may_search(void)
+{
+    return !CPU_SEVERAL || shell_may_change();
+}
+
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
 {
     refs.count = 0;

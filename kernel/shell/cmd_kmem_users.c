@@ -223,9 +223,7 @@ static int cmd_leaks(char **argv UNUSED)
 {
     struct kmem_leak_stat st;
 
-    if (CPU_SEVERAL && !shell_may_change()) /* it empties the magazines */
-        return 1;
-    if (!begin_groups())
+    if (!debugcmd_may_search() || !begin_groups())
         return 1;
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");

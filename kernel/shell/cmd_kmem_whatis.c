@@ -241,7 +241,8 @@ static int cmd_whatis(char **argv)
     const struct page *frame;
     uintptr_t addr;
 
-    if (!heap_address(argv[1], &addr))
+    if ((shell_option('r') && !debugcmd_may_search()) ||
+        !heap_address(argv[1], &addr))
         return 1;
     kprintf("0x%08lx: ", (unsigned long)addr);
     frame = virt_to_page((const void *)addr);
