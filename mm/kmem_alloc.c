@@ -26,9 +26,9 @@ struct kmem_oversize kmem_oversize = {
     .oversize_lock = MM_LOCK_INIT("kmem oversize", LOCK_RANK_CACHE),
 };
 
-size_t kmem_class_max = KMEM_MAXBUF;
+size_t kmem_direct_max = KMEM_MAXBUF;
 
-#define CLASS_MAX (MM_DEBUG ? MM_UNLOCKED(kmem_class_max) : KMEM_MAXBUF)
+#define DIRECT_MAX (MM_DEBUG ? MM_UNLOCKED(kmem_direct_max) : KMEM_MAXBUF)
 
 static struct kmem_cache *class_for(size_t size)
 {
@@ -115,14 +115,14 @@ static __attribute__((noinline)) void free_other(void *buf, size_t size)
 
 void *kmem_alloc(size_t size, int flags)
 {
-    if (unlikely(size == 0 || size > CLASS_MAX))
+    if (unlikely(size == 0 || size > DIRECT_MAX))
         return alloc_other(size, flags);
     return kmem_cache_alloc(class_for(size), flags);
 }
 
 void kmem_free(void *buf, size_t size)
 {
-    if (unlikely(size == 0 || size > CLASS_MAX))
+    if (unlikely(size == 0 || size > DIRECT_MAX))
         free_other(buf, size);
     else
         kmem_cache_free(class_for(size), buf);

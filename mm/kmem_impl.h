@@ -272,10 +272,11 @@ size_t kmem_hash_pages(size_t buckets);
 
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
-/* Up to this size kmem_alloc calls the cache of the class at once: KMEM_MAXBUF,
- * but 0 while a class is in a debugging mode, which has to know how many bytes
- * were requested. So the fast path has one comparison for both. */
-extern size_t kmem_class_max;
+/* Requests up to this size go to the cache of their class at once, KMEM_MAXBUF
+ * as a rule. It is 0, so that none does, while a class is in a debugging mode:
+ * the mode needs the requested size, and a buffer of that class may be freed
+ * with a size that leads to any other class. */
+extern size_t kmem_direct_max;
 
 /* Allocations of more than the last class, oversize for short. */
 extern struct kmem_oversize {

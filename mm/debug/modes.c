@@ -107,15 +107,15 @@ uint32_t kmem_debug_flags(const struct kmem_cache *cp)
     return can_unmap(cp) ? boot_modes : boot_modes & ~KMF_UNMAPPING;
 }
 
-/* Updates kmem_class_max after modes have changed. */
-static void update_class_max(void)
+/* Updates kmem_direct_max after modes have changed. */
+static void update_direct_max(void)
 {
     const struct kmem_cache *cp = kmem_size_class(1);
 
     mm_lock(&kmem_list_lock); /* of two tasks the later one sees all modes */
     while (cp != NULL && (KMEM_FLAGS(cp) & KMF_MODES) == 0)
         cp = kmem_size_class(cp->cache_size + 1);
-    kmem_class_max = cp != NULL ? 0 : KMEM_MAXBUF;
+    kmem_direct_max = cp != NULL ? 0 : KMEM_MAXBUF;
     mm_unlock(&kmem_list_lock);
 }
 
@@ -151,7 +151,7 @@ void kmem_debug_init_caches(void)
 /* After the size classes were made. Boot only. */
 void kmem_debug_init(void)
 {
-    update_class_max();
+    update_direct_max();
     if (boot_modes & KMF_AUDIT)
         kmem_log_create();
 }
@@ -271,7 +271,7 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes)
     error = switch_modes(cp, modes, &table, &buckets);
     if (table != NULL)
         kmem_hash_table_free(table, buckets);
-    update_class_max();
+    update_direct_max();
 out:
     kmem_transfer_end();
     if (MM_MAGAZINES)

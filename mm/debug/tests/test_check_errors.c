@@ -261,7 +261,7 @@ KTEST(kmem_debug, S51_each_byte_after_a_request)
         class_overrun(found[i], true);
     for (size_t i = 0; i <= 12; i++)
         class_overrun(i, false);
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
 }
 
 /* kmalloc_redzone_access: 18 bytes of class 32 (here: 24), bytes 18 and 19. */
@@ -414,7 +414,7 @@ KTEST(kmem_debug, sizes_of_all_classes)
     for (size_t size = 1; size <= KMEM_MAXBUF; size += 1 + size / 16)
         test_switch(kmem_size_class(size), "");
     KT_EQ(kmem_last_error.error_kind, KMERR_NONE);
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
 }
 
 /* ---- destroyed caches --------------------------------------------------- */

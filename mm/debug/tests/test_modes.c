@@ -191,7 +191,7 @@ KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
         KT_EQ(cp->cache_hash == NULL, before.cache_hash == NULL);
         test_destroy(cp);
     }
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
 }
 
 /* Objects are large only because of the word that those with a constructor, or
@@ -427,9 +427,9 @@ KTEST(kmem_debug, sizes_while_a_class_is_switched)
     struct kmem_cache *cp = kmem_size_class(100);
     void *obj, *other, *wrong, *last;
 
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
     test_switch(cp, "FZ");
-    KT_EQ(kmem_class_max, 0);
+    KT_EQ(kmem_direct_max, 0);
     obj = kmem_alloc(98, KM_SLEEP);
     other = kmem_alloc(200, KM_SLEEP);
     wrong = kmem_alloc(97, KM_SLEEP);
@@ -441,7 +441,7 @@ KTEST(kmem_debug, sizes_while_a_class_is_switched)
     TEST_ERROR(KMERR_BADSIZE, kmem_free(wrong, 98));
     test_accept_damage(cp, wrong);
     test_switch(cp, "");
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
 }
 
 /* ---- at boot ------------------------------------------------------------ */
@@ -453,7 +453,7 @@ static void start_in_modes(void)
     kmem_debug_boot(test_modes("FU"), "kmem_alloc_8");
     kmem_init();
     KT_EQ(kmem_debug_modes(kmem_size_class(8)), test_modes("FU"));
-    KT_EQ(kmem_class_max, 0);
+    KT_EQ(kmem_direct_max, 0);
     kmem_free(kmem_alloc(8, KM_SLEEP), 8);
     KT_EQ(kmem_log_kept(), 2);
 }

@@ -221,7 +221,7 @@ static void finish(void)
     KT_EQ(kmem_inuse(kmem_bufctl_cache), 0);
     KT_EQ(kmem_inuse(kmem_bufctl_debug_cache), 0);
     KT_EQ(kmem_unmapped_pages(), 0);
-    KT_EQ(kmem_class_max, KMEM_MAXBUF);
+    KT_EQ(kmem_direct_max, KMEM_MAXBUF);
     KT_EQ(test_ctors, test_dtors);
     KT_EQ(kmem_transfers, 0);
 }
