@@ -55,9 +55,14 @@ void mp_remove_trampoline(void)
     memcpy(AP_CODE, before, (size_t)(ap_end - ap_start));
 }
 
-/* The handler of the NMI, from the beginning of a panic on. */
-static __attribute__((noreturn)) bool stop_here(struct trapframe *tf)
+static const struct cpu *stopper; /* the processor that panics */
+
+/* The handler of the NMI, from the beginning of a panic on. One of the hardware
+ * may come to the processor that panics: a panic, too. */
+static bool stop_here(struct trapframe *tf)
 {
+    if (cpu_self() == stopper)
+        return false;
     cpu_self()->cpu_stopped = tf;
     for (;;)
         cpu_halt();
@@ -65,8 +70,10 @@ static __attribute__((noreturn)) bool stop_here(struct trapframe *tf)
 
 void mp_stop(void)
 {
-    if (trap_set_handler(TRAP_NMI, stop_here) == stop_here)
-        return;        /* this faulted itself */
+    if (stopper != NULL)
+        return; /* this faulted itself */
+    stopper = cpu_self();
+    trap_set_handler(TRAP_NMI, stop_here);
     apic_take_lines(); /* the others halt with interrupts disabled */
     for (unsigned i = 0; i < CPUS_MAX; i++) {
         const struct cpu *cpu = cpu_online[i];

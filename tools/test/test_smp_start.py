@@ -224,5 +224,10 @@ def test_an_nmi_of_the_hardware_is_a_panic(smp):
         machine.prompt()
         machine.qmp.execute("inject-nmi")
         report = qemu.plain(machine.expect(PANIC_PROMPT))
+        machine.wait_halt()
+        machine.qmp.execute("inject-nmi")  # to the processor with the shell
+        machine.send("echo it goes on\r")
+        again = qemu.plain(machine.expect("\nit goes on"))
     assert "panic: non-maskable interrupt" in report
     assert [row[2] for row in rows(report)].count("panicked") == 1
+    assert "panic: non-maskable interrupt" in again
