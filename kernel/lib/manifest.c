@@ -221,6 +221,8 @@ static void take_mounts(struct reading *r)
 
     if (r->word[0] != '/')
         WRONG(r, "'%s' is not an absolute path", r->word);
+    else if (s->server_mounts[0] != '\0')
+        WRONG(r, "a second mount point");
     else
         add_word(r, s->server_mounts, sizeof(s->server_mounts));
 }

@@ -7,6 +7,7 @@ import re
 
 import pytest
 
+from test_servers import changed
 from tools.run import qemu
 
 
@@ -110,3 +111,12 @@ def test_without_privilege_there_are_no_drivers(kernel):
     assert not servers(result.text)["rtc"], result.explain()
     assert not servers(result.text)["names"], result.explain()
     assert "names" in {e["name"] for e in result.named["server-ended"]}
+
+
+def test_a_stanza_with_too_many_words_is_not_used(kernel, tmp_path):
+    manifest = (b"server names\n program /sbin/names\n"
+                b"server long\n program /bin/echo 1 2 3 4 5 6 7 8\n")
+    text = session(kernel, "sleep 1", "long", initrd=changed(
+        kernel, tmp_path, {"etc/servers": manifest})).text
+    assert "line 3: server long: too many arguments" in text, text
+    assert "\n1 2 3" not in text.replace("\r", ""), text

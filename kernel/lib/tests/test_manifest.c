@@ -184,6 +184,7 @@ static const struct {
     {3, "dma 1025", "'1025' is not a number of pages"},
     {3, "dma 1 2", "'2' is one word too many"},
     {3, "program /y", "a second program"},
+    {4, "mounts /a\nmounts /b", "a second mount point"},
     {3, "start soon", "'soon' is neither boot nor demand"},
     {3, "start boot demand", "one word too many"},
     {3, "restart maybe", "neither always nor never"},

@@ -32,13 +32,19 @@ static const char *add(const struct manifest_server *stanza, void *arg)
 {
     struct reading *r = arg;
     struct server *s = calloc(1, sizeof(*s));
+    const char *error;
 
     if (s == NULL)
         err(1, "%s", r->path);
     s->server_stanza = *stanza;
+    error = split(s);
+    if (error != NULL) {
+        free(s);
+        return error;
+    }
     *r->end = s;
     r->end = &s->server_next;
-    return split(s);
+    return NULL;
 }
 
 static void complain(unsigned line, const char *what, void *arg)
