@@ -158,7 +158,7 @@ static size_t frames_to_manage(void)
     uint64_t top = 0;
 
     for (size_t i = 0; i < region_count; i++)
-        if (regions[i].region_usable)
+        if (regions[i].region_usable && regions[i].region_start < limit)
             top = MAX(top, MIN(regions[i].region_end, limit));
     return (size_t)(top >> PAGE_SHIFT);
 }

@@ -76,6 +76,14 @@ def test_memory_sizes(workshop, mebibytes):
     assert "meminfo" in run.text
 
 
+def test_memory_above_4_gib_takes_no_tables(kernel):
+    run = qemu.run(kernel, "meminfo; poweroff", memory="1G",
+                   extra=["-machine", "pc,max-ram-below-4g=64M"])
+    assert run.problem is None, run.explain()
+    frames = re.search(r"(?m)^frames +(\d+)", run.text)
+    assert int(frames[1]) < 64 << 8, run.explain()
+
+
 @pytest.mark.parametrize("little", [dict(memory=8, append="mem=1"),
                                     dict(memory=3), dict(memory=4)])
 def test_too_little_memory_is_said_on_both_consoles(boot, workshop, little):
