@@ -9,12 +9,10 @@
 #include "kernel/mm_platform.h"
 #include "kernel/x86/panic.h"
 #include "kernel/task/sync.h"
-#include "kernel/vm/commit.h"
 #include "kernel/x86/backtrace.h"
 #include "mm/buddy.h"
 #include "mm/debug/debug.h"
 #include "mm/kmem.h"
-#include "mm/inspect/kmem_stat.h"
 
 uint64_t mm_clock_ms(void)
 {
@@ -48,33 +46,6 @@ static void complain(void)
             (int)task_self()->task_pid);
 }
 
-static void print_holder(const char *name, size_t inuse, size_t bytes)
-{
-    if (bytes != 0)
-        kprintf("%-24s %10zu %10zu\n", name, inuse, bytes >> 10);
-}
-
-static void print_holders(void)
-{
-    struct kmem_cache_stat st;
-    struct kmem_oversize_stat oversize;
-    struct commit_stat commit;
-
-    kprintf("\nout of memory where no task can wait for it\n"
-            "%-24s %10s %10s\n",
-            "cache", "in use", "KiB");
-    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
-        print_holder(st.stat_name, st.stat_inuse, st.stat_mem);
-    kmem_oversize_stat(&oversize);
-    print_holder("oversize", oversize.stat_inuse,
-                 oversize.stat_pages << PAGE_SHIFT);
-    commit_stat(&commit);
-    kprintf("%-24s %10s %10zu\n", "promised to programs", "",
-            commit_committed(&commit) << (PAGE_SHIFT - 10));
-    kprintf("%-24s %10s %10zu\n", "free pages", "",
-            buddy_free_pages() << (PAGE_SHIFT - 10));
-}
-
 bool mm_wait_for_task(void)
 {
     if (!may_sleep())
@@ -87,7 +58,8 @@ bool mm_wait_for_task(void)
 
 bool mm_wait_for_memory(void)
 {
-    (may_sleep() ? complain : print_holders)();
+    if (may_sleep())
+        complain();
     return mm_wait_for_task();
 }
 
