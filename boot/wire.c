@@ -10,15 +10,14 @@
  */
 #include <cpuid.h>
 
+#include "kernel/x86/apic.h"
 #include "kernel/x86/cpu.h"
 
 #define CPUID_MSR  (1u << 5)
 #define CPUID_APIC (1u << 9)
 
-#define MSR_APIC_BASE 0x1Bu
-#define BASE_ON       (1u << 11)
-#define BASE_X2APIC   (1u << 10) /* its registers are not in memory */
-#define BASE_ADDRESS  0xFFFFF000u
+#define BASE_ON      (1u << 11)
+#define BASE_ADDRESS 0xFFFFF000u
 
 #define SPURIOUS    (0xF0 / 4)
 #define LINT0       (0x350 / 4)
@@ -37,7 +36,7 @@ void wire_interrupts(void)
     if ((edx & (CPUID_MSR | CPUID_APIC)) != (CPUID_MSR | CPUID_APIC))
         return;
     base = rdmsr(MSR_APIC_BASE);
-    if ((base & BASE_ON) == 0 || (base & BASE_X2APIC) != 0 || base >> 32 != 0)
+    if ((base & BASE_ON) == 0 || (base & APIC_X2) != 0 || base >> 32 != 0)
         return; /* without an APIC the 8259 is connected */
     registers = (volatile uint32_t *)((uint32_t)base & BASE_ADDRESS);
     registers[SPURIOUS] = SPURIOUS_ON;

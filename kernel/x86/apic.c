@@ -6,6 +6,7 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 
+#define CPUID_MSR  (1u << 5)
 #define CPUID_APIC (1u << 9)
 
 /* Far above the direct map of the largest machine, where nothing else is. */
@@ -36,7 +37,8 @@ bool apic_map(paddr_t addr)
     uint32_t eax, ebx, ecx, edx = 0;
 
     __get_cpuid(1, &eax, &ebx, &ecx, &edx);
-    if (addr == 0 || (edx & CPUID_APIC) == 0)
+    if (addr == 0 || (edx & CPUID_APIC) == 0 ||
+        ((edx & CPUID_MSR) != 0 && (rdmsr(MSR_APIC_BASE) & APIC_X2) != 0))
         return false;
     table[0] = (addr & ~PAGE_MASK) | PTE_PRESENT | PTE_WRITE | PTE_THROUGH |
                PTE_NOCACHE;
