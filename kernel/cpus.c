@@ -103,8 +103,10 @@ static bool start_ap(struct ap *f)
         mp_send_startup(cpu->cpu_apic);
     for (int ms = 0; ms < LATE_MS && !is_online(cpu); ms += RESET_MS)
         sched_sleep_ms(RESET_MS);
+    spin_lock(&sched_lock); /* without it the processor cannot come online */
     if (!is_online(cpu))
         mp_send_init(cpu->cpu_apic); /* nor may it answer later */
+    spin_unlock(&sched_lock);
     mp_remove_trampoline();
     return is_online(cpu);
 }
