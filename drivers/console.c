@@ -64,8 +64,9 @@ static void input_clear(void)
     console.input_ctrl_c = 0;
 }
 
-/* A signal key may act at once. A full ring means that no task reads: ^C must
- * then still get through. */
+/* A signal key may act at once. A full ring means that no task reads: the
+ * keyboard's ^C must then still get through. (The serial line waits, so that
+ * what is sent to a busy machine is not lost.) */
 static void input_put(int key)
 {
     bool signal = key == CTRL_C || key == CTRL_BACKSLASH;

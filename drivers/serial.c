@@ -174,6 +174,7 @@ void serial_disable_interrupts(void)
         return;
     serial.interrupts = false;
     set_ier(serial.ier & IER_RECEIVE);
+    outb(REG_MCR, MCR_DTR | MCR_RTS | MCR_OUT2);
     pump_all();
 }
 
