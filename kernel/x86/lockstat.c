@@ -68,7 +68,8 @@ void lock_class_turn(struct spinlock *l, bool first)
 
 void lock_class_count(struct spinlock *l, uintptr_t release)
 {
-    uint64_t held = rdtsc() - l->lock_since;
+    uint64_t now = rdtsc();
+    uint64_t held = now > l->lock_since ? now - l->lock_since : 0;
     struct lock_class *class = lock_class_of(l);
 
     lockstat_enter(&class->class_busy);
