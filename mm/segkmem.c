@@ -121,6 +121,17 @@ void kmem_freepages(void *addr, size_t pages)
     mm_wake_waiters();
 }
 
+void *kmem_page_owner(const void *addr, enum page_state use)
+{
+    const struct page *p = virt_to_page(addr);
+    void *owner;
+
+    mm_lock(&segkmem.lock);
+    owner = p != NULL && p->page_state == use ? p->page_owner : NULL;
+    mm_unlock(&segkmem.lock);
+    return owner;
+}
+
 void segkmem_stat(struct segkmem_stat *out)
 {
     mm_lock(&segkmem.lock);

@@ -130,12 +130,9 @@ void *kmem_alloc_sized(struct kmem_cache *cp, size_t size, int flags)
  * found for all classes. */
 void kmem_free_sized(struct kmem_cache *cp, void *buf, size_t size)
 {
-    const struct page *p = virt_to_page(buf);
-    bool own = p != NULL && p->page_state == PAGE_SLAB && p->page_owner == cp;
-
     if ((KMEM_FLAGS(cp) & KMF_MODES) != 0)
         kmem_free_debug(cp, buf, size);
-    else if (own)
+    else if (kmem_page_owner(buf, PAGE_SLAB) == cp)
         kmem_cache_free(cp, buf);
     else
         kmem_bad_free(cp, buf, size);

@@ -133,16 +133,20 @@ static void find_stat(struct kmem_cache *cp, const struct kmem_slab *sp,
 
 bool kmem_buf_stat(const void *addr, struct kmem_buf_stat *out)
 {
-    struct kmem_slab_stat slab;
-    size_t i;
-    struct kmem_cache *cp = kmem_slab_lookup(addr, &slab, &i);
+    struct kmem_cache *cp = kmem_page_owner(addr, PAGE_SLAB);
+    const struct kmem_slab *sp;
+    size_t i = SIZE_MAX, offset;
 
-    if (cp == NULL || i == SIZE_MAX)
+    if (cp == NULL)
         return false;
     mm_lock(&cp->cache_lock);
-    find_stat(cp, (const struct kmem_slab *)slab.stat_slab, i, out);
+    sp = kmem_slab_holding(cp, addr);
+    if (sp != NULL)
+        i = kmem_chunk_index(cp, sp, addr, &offset);
+    if (i != SIZE_MAX)
+        find_stat(cp, sp, i, out);
     mm_unlock(&cp->cache_lock);
-    return true;
+    return i != SIZE_MAX;
 }
 
 void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
@@ -167,14 +171,12 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
 
 bool kmem_unmapped_stat(const void *addr, struct kmem_buf_stat *out)
 {
-    const struct page *p = virt_to_page(addr);
-    const struct kmem_slab *sp;
+    const struct kmem_slab *sp = kmem_page_owner(addr, PAGE_UNMAPPED);
     struct kmem_cache *cp;
     size_t i, offset;
 
-    if (p == NULL || p->page_state != PAGE_UNMAPPED)
+    if (sp == NULL)
         return false;
-    sp = p->page_owner;
     cp = sp->slab_cache;
     i = kmem_chunk_index(cp, sp, addr, &offset);
     *out = (struct kmem_buf_stat){.stat_cache = cp};

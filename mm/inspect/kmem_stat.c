@@ -252,14 +252,12 @@ void kmem_oversize_stat(struct kmem_oversize_stat *out)
 struct kmem_cache *kmem_slab_lookup(const void *addr,
                                     struct kmem_slab_stat *slab, size_t *index)
 {
-    const struct page *p = virt_to_page(addr);
-    struct kmem_cache *cp;
+    struct kmem_cache *cp = kmem_page_owner(addr, PAGE_SLAB);
     struct kmem_slab *sp;
     size_t offset;
 
-    if (p == NULL || p->page_state != PAGE_SLAB)
+    if (cp == NULL)
         return NULL;
-    cp = p->page_owner;
     mm_lock(&cp->cache_lock);
     sp = kmem_slab_holding(cp, addr);
     if (sp != NULL) {
