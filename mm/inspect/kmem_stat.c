@@ -220,7 +220,7 @@ void kmem_own_stat(const struct kmem_cache *cp, const void *obj,
     const struct kmem_bufctl *bcp = obj;
     const struct kmem_slab *sp = obj;
 
-    if (cp == kmem_bufctl_cache)
+    if (cp == kmem_bufctl_cache || (MM_DEBUG && cp == kmem_bufctl_debug_cache))
         *out = (struct kmem_own_stat){KMEM_OWN_BUFCTL, NULL,
                                       (uintptr_t)bcp->bufctl_addr};
     else if (cp == kmem_slab_cache)

@@ -148,6 +148,8 @@ KTEST(kmem_debug, objects_of_the_allocator)
     KT_EQ(o.own_kind, KMEM_OWN_BUFCTL);
     KT_EQ(o.own_at, (uintptr_t)kmem_slab_chunk(test_slab(cp, 0), 0));
     KT_TRUE(o.own_cache == NULL);
+    o = own(kmem_bufctl_debug_cache, (const void *)b.stat_bufctl);
+    KT_EQ(o.own_kind, KMEM_OWN_BUFCTL);
     o = own(kmem_slab_cache, test_slab(cp, 0));
     KT_EQ(o.own_kind, KMEM_OWN_SLAB);
     KT_TRUE(o.own_cache == cp);
