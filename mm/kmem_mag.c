@@ -465,17 +465,22 @@ void kmem_mag_init(void)
 /* ---- counts ------------------------------------------------------------- */
 
 /* Turns the operations of the slabs into those of clients, modulo 2^32, and
- * brings the total of those that magazines have served up to date. While other
- * processors go on, the frees are counted first, so that they are not more. */
+ * brings the total of those that magazines have served up to date. Other
+ * processors go on meanwhile: allocations after the frees were counted, for
+ * which there would be too few rounds, are left out. */
 void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
 {
     uint32_t served_frees = cp->cache_mag_frees;
     uint32_t served = cp->cache_mag_allocs;
+    uint32_t rounds; /* in magazines */
 
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
         served_frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
         served += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
+    rounds = cp->cache_refilled + served_frees - cp->cache_drained - served;
+    if ((int32_t)rounds < 0)
+        served += rounds;
     *allocs += served - cp->cache_refilled;
     *frees += served_frees - cp->cache_drained;
     served += served_frees;
