@@ -280,8 +280,11 @@ static void snapshot(enum kind kind)
     size_t n = 0;
 
     kmem_hash_stat(cp, histogram, ARRAY_SIZE(histogram));
-    for (; kmem_cache_stat_number(n, &st); n++)
+    for (; kmem_cache_stat_number(n, &st); n++) {
         FIBERS_TRUE(st.stat_free_slabs + st.stat_full_slabs <= st.stat_slabs);
+        FIBERS_TRUE(st.stat_inuse <= st.stat_total);
+        FIBERS_TRUE(st.stat_trapped <= st.stat_total);
+    }
     for (n = 0; kmem_slab_stat(cp, n, &slab); n++)
         FIBERS_TRUE(!slab.stat_bad);
     kmem_buf_walk(cp, count_buffer, &n);
@@ -318,19 +321,20 @@ static void read_log(enum kind kind)
     hot_pair(kind);
 }
 
-/* Buddy's lists, a cache by its name, slabs, bufctls and hash chains. Not
- * buddy_verify: owners write the states of their pages under locks of their
- * own, so it needs the others stopped, as after a schedule. */
+/* Buddy's lists and blocks, a cache by its name, slabs, bufctls and hash
+ * chains. */
 static void read_pages(enum kind kind)
 {
     struct kmem_cache *cp = cache[kind];
     struct kmem_oversize_stat oversize;
     struct kmem_slab_stat slab;
+    const struct page *where;
     struct page *big;
     struct buddy_stat st;
     size_t chain[2];
     size_t index;
 
+    FIBERS_TRUE(buddy_verify(&where) == NULL);
     buddy_stat(&st);
     FIBERS_TRUE(st.stat_free_pages <= st.stat_total_pages);
     FIBERS_TRUE(buddy_free_pages() <= st.stat_total_pages);
