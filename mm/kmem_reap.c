@@ -139,10 +139,12 @@ static size_t pressure(void)
     kmem_reclaim_t *fn = __atomic_load_n(&reclaim, __ATOMIC_ACQUIRE);
     size_t pages = 0, objects = 1;
 
+    if (kmem_ws_interval == KMEM_WS_INFINITE) /* no slab may be freed */
+        return MM_DEBUG ? kmem_unmapped_release(NULL) : 0;
     while (pages == 0 && objects != 0 && !MM_UNLOCKED(kmem_reaping)) {
         objects = fn == NULL ? 0 : fn(KMEM_RECLAIM_STEP);
         pages = kmem_reap(KMEM_REAP_WS);
-        if (pages == 0 && kmem_ws_interval != KMEM_WS_INFINITE)
+        if (pages == 0)
             pages = kmem_reap(KMEM_REAP_ALL);
     }
     return pages;

@@ -208,17 +208,31 @@ KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
     test_ws_end(cp);
 }
 
+/* The callback frees objects, whose pages others use, three times. */
+static unsigned reclaims;
+
+static size_t free_no_page(size_t most)
+{
+    (void)most;
+    return ++reclaims <= 3;
+}
+
 KTEST(kmem, S46_pressure_takes_nothing_if_the_interval_is_infinite)
 {
     struct kmem_cache *cp = test_ws_make(2);
     struct kmem_cache *poor = kmem_cache_create("t_poor", 64, 0, NULL, NULL);
+    kmem_reclaim_t *before;
 
     KT_REQUIRE(poor != NULL);
     test_flood();
     test_free(cp, 0, 2 * TEST_WS_PER);
+    before = kmem_set_reclaim(free_no_page);
+    reclaims = 0;
     kmem_ws_interval = KMEM_WS_INFINITE;
     KT_TRUE(kmem_cache_alloc(poor, KM_NOSLEEP) == NULL);
     KT_EQ(cp->cache_free_slabs, 2);
+    KT_EQ(reclaims, 0);
+    kmem_set_reclaim(before);
     kmem_ws_interval = KMEM_WS_INFINITE - 1;
     test_flood_end();
     test_destroy(poor);
@@ -450,15 +464,6 @@ KTEST(kmem, pressure_continues_while_it_releases_pages)
     test_flood_end();
 end:
     test_ws_end(cp);
-}
-
-/* The callback frees objects, whose pages others use, three times. */
-static unsigned reclaims;
-
-static size_t free_no_page(size_t most)
-{
-    (void)most;
-    return ++reclaims <= 3;
 }
 
 KTEST(kmem, S46_the_callback_is_asked_while_it_frees_objects)

@@ -110,6 +110,28 @@ KTEST(kmem_debug, S53_the_queue_is_bounded)
     test_destroy(cp);
 }
 
+/* Pressure frees it also while no slab may be reaped. */
+KTEST(kmem_debug, S53_the_queue_does_not_depend_on_the_interval)
+{
+    struct kmem_cache *cp = test_debug("S", 20000, 0, false);
+    void *obj = kmem_cache_alloc(cp, KM_SLEEP);
+    struct page *p;
+
+    test_clock_stop();
+    test_flood();
+    kmem_cache_free(cp, obj);
+    KT_EQ(kmem_unmapped_pages(), cp->cache_slab_pages);
+    kmem_ws_interval = KMEM_WS_INFINITE;
+    p = buddy_alloc(0);
+    KT_TRUE(p != NULL);
+    KT_EQ(kmem_unmapped_pages(), 0);
+    if (p != NULL)
+        buddy_free(p, 0);
+    test_flood_end();
+    test_clock_start();
+    test_destroy(cp);
+}
+
 /* Switching S off frees the pages kept for the cache, and no others. */
 KTEST(kmem_debug, S53_switching_it_off)
 {
