@@ -137,7 +137,7 @@ static void describe_frame(const void *addr, char *text, size_t size)
         snprintf(text, size, "no memory that the kernel manages");
     else
         snprintf(text, size, "in a page that is %s",
-                 page_state_name(page_block(p)->page_state));
+                 page_state_name((page_block(p) ?: p)->page_state));
 }
 
 static bool in_image(uintptr_t addr)
