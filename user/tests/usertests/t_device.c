@@ -17,6 +17,10 @@ static void device_null(void)
     EQUAL(write(h, &c, 1), 1);
     EQUAL(fstat(h, &st), 0);
     EQUAL(st.st_type, FILE_DEVICE);
+    EQUAL(st.st_device, 2); /* kernel/fs/device.h */
+    EQUAL(st.st_blocks, 0);
+    FAILS(lseek(h, 0, SEEK_SET), ESPIPE);
+    FAILS(ftruncate(h, 0), EINVAL);
 }
 
 static void device_zero(void)

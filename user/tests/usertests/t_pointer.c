@@ -138,9 +138,10 @@ static void pointer_buffers(void)
     check_buffer(SYS_write, ends[1]);
     check_buffer(SYS_read, zero);
     check_buffer(SYS_getdents, dir);
-    /* Nothing was read from the pipe, nothing written to the file. */
+    /* Nothing was read from pipe and directory, nothing written to the file. */
     CHECK(has_text("f", "some text"));
     EQUAL(lseek(file, 0, SEEK_CUR), 0);
+    EQUAL(lseek(dir, 0, SEEK_CUR), 0);
     EQUAL(close(ends[1]), 0);
     EQUAL(read(ends[0], (char[64]){0}, 64), 10);
 }

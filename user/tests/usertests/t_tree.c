@@ -168,6 +168,7 @@ static void tree_rmdir_errors(void)
     FAILS(rmdir("f"), ENOTDIR);
     FAILS(rmdir("nothing"), ENOENT);
     FAILS(rmdir("d/."), EINVAL);
+    FAILS(rmdir("d/.."), EINVAL);
     FAILS(rmdir("/"), EBUSY);
     FAILS(rmdir("/proc"), EBUSY);
     FAILS(unlink("d"), EISDIR);
@@ -175,7 +176,13 @@ static void tree_rmdir_errors(void)
     FAILS(unlink("nothing"), ENOENT);
     FAILS(unlink(""), ENOENT);
     FAILS(unlink("f/"), ENOTDIR);
+    FAILS(unlink("/"), EBUSY);
+    FAILS(unlink("d/."), EINVAL);
     EQUAL(rmdir("d/e/"), 0);
+    EQUAL(stat_of("d").st_nlink, 2);
+    make_file("d/f", "");
+    FAILS(rmdir("d"), ENOTEMPTY);
+    EQUAL(unlink("d/f"), 0);
     EQUAL(rmdir("d"), 0);
     CHECK(!exists("d"));
 }
@@ -186,8 +193,10 @@ static void tree_rename(void)
 {
     EQUAL(mkdir("d"), 0);
     make_file("a", "a");
-    EQUAL(rename("a", "d/b"), 0);
-    CHECK(!exists("a") && has_text("d/b", "a"));
+    EQUAL(rename("a", "b"), 0);
+    CHECK(!exists("a") && has_text("b", "a"));
+    EQUAL(rename("b", "d/b"), 0);
+    CHECK(!exists("b") && has_text("d/b", "a"));
     make_file("c", "c");
     EQUAL(rename("c", "d/b"), 0); /* over an existing one */
     CHECK(has_text("d/b", "c"));
@@ -208,32 +217,44 @@ static void tree_rename_directory(void)
     CHECK(has_text("b/moved/f", "deep"));
     expect_same("b/moved/..", "b");
     EQUAL(stat_of("b").st_nlink, 3);
+    EQUAL(stat_of("b/moved").st_nlink, 2); /* a file is no link */
     EQUAL(stat_of("a").st_nlink, 2);
-    EQUAL(rename("b", "a"), 0); /* over an empty one */
-    CHECK(has_text("a/moved/f", "deep") && !exists("b"));
+    EQUAL(rename("b/", "c/"), 0);
+    EQUAL(rename("c", "a"), 0); /* over an empty one */
+    CHECK(has_text("a/moved/f", "deep") && !exists("b") && !exists("c"));
+    EQUAL(rename("a/moved", "moved"), 0); /* upwards */
+    CHECK(has_text("moved/f", "deep") && !exists("a/moved"));
 }
 
 static void tree_rename_errors(void)
 {
     EQUAL(mkdir("d"), 0);
     EQUAL(mkdir("d/e"), 0);
+    EQUAL(mkdir("d/e/c"), 0);
     EQUAL(mkdir("x"), 0);
     make_file("f", "");
+    make_file("d/e/f", "");
     FAILS(rename("nothing", "g"), ENOENT);
     FAILS(rename("f", "nothing/g"), ENOENT);
     FAILS(rename("f", "f/g"), ENOTDIR);
     FAILS(rename("d", "d/e/d"), EINVAL);
     FAILS(rename("d", "d/d"), EINVAL);
+    FAILS(rename("d", "d/e"), EINVAL);
     FAILS(rename("x", "d"), ENOTEMPTY);
     FAILS(rename("d/e", "d"), ENOTEMPTY);
+    FAILS(rename("d/e/c", "d"), ENOTEMPTY);
+    FAILS(rename("d/e/f", "d"), EISDIR);
     FAILS(rename("f", "x"), EISDIR);
     FAILS(rename("x", "f"), ENOTDIR);
     FAILS(rename("f", "g/"), ENOTDIR);
+    FAILS(rename("f/", "g"), ENOTDIR);
     FAILS(rename("f", "/proc/f"), EXDEV);
     FAILS(rename("d/.", "y"), EINVAL);
+    FAILS(rename("d", "x/.."), EINVAL);
     FAILS(rename("/", "y"), EBUSY);
+    FAILS(rename("d", "/"), EBUSY);
     FAILS(rename("/proc", "/y"), EBUSY);
-    CHECK(exists("d/e") && exists("x") && exists("f"));
+    CHECK(exists("d/e/c") && exists("d/e/f") && exists("x") && exists("f"));
 }
 
 static void rename_often(int way)
@@ -339,14 +360,19 @@ static void tree_getdents_errors(void)
     uint8_t buf[64];
     int file, dir;
 
-    make_file("f", "");
-    file = open("f", O_RDONLY);
+    make_file("abc", "");
+    file = open("abc", O_RDONLY);
     dir = open(".", O_RDONLY);
     FAILS(getdents(file, buf, sizeof(buf)), ENOTDIR);
     FAILS(getdents(dir, buf, 4), EINVAL);
+    FAILS(getdents(dir, buf, 11), EINVAL);
     FAILS(getdents(dir, buf, 0), EINVAL);
     FAILS(getdents(dir, buf, UINT32_MAX), EINVAL);
-    CHECK(getdents(dir, buf, sizeof(buf)) > 0);
+    EQUAL(getdents(dir, buf, 12), 12); /* each entry has 12 bytes */
+    EQUAL(getdents(dir, buf, 24), 24);
+    EQUAL(getdents(dir, buf, sizeof(buf)), 0);
+    FAILS(lseek(dir, 1000, SEEK_SET), EINVAL);
+    CHECK(lseek(dir, 0, SEEK_CUR) > 0);
     EQUAL(lseek(dir, 0, SEEK_SET), 0);
     CHECK(getdents(dir, buf, sizeof(buf)) > 0);
 }
