@@ -46,8 +46,7 @@ int ipc_transfer(struct task *to, struct task *from, uint32_t tag)
     if (in != NULL) {
         in->ipc_received = bytes;
         in->ipc_received_handle =
-            o == NULL ? -1
-                      : handle_install(to->task_handles, 0, object_get(o), 0);
+            o == NULL ? -1 : handle_install(to->task_handles, object_get(o), 0);
     }
     return 0;
 }

@@ -150,10 +150,9 @@ void handle_close_on_exec(struct handle_table *t)
     close_matching(t, HANDLE_CLOEXEC);
 }
 
-int handle_install(struct handle_table *t, int least, struct object *o,
-                   uint32_t flags)
+int handle_install(struct handle_table *t, struct object *o, uint32_t flags)
 {
-    uint32_t h = MAX((uint32_t)least, t->table_lowest);
+    uint32_t h = t->table_lowest;
 
     while (h < t->table_size && t->table_slot[h].handle_object != NULL)
         h++;
@@ -163,15 +162,14 @@ int handle_install(struct handle_table *t, int least, struct object *o,
         if (handles_grow(t, h + 1) != 0)
             return -ENOMEM;
     }
-    if ((uint32_t)least <= t->table_lowest)
-        t->table_lowest = h + 1;
+    t->table_lowest = h + 1;
     handle_fill(t, h, o, flags);
     return (int)h;
 }
 
 int handle_add(struct handle_table *t, struct object *o, uint32_t flags)
 {
-    int h = handle_install(t, 0, o, flags);
+    int h = handle_install(t, o, flags);
 
     if (h < 0)
         object_put(o);

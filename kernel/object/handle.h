@@ -44,18 +44,16 @@ void handle_table_destroy(struct handle_table *t);
 /* For exec: closes the handles with HANDLE_CLOEXEC. May sleep. */
 void handle_close_on_exec(struct handle_table *t);
 
-/* Gives `o` the lowest free number that is at least `least`; the table takes
- * over the caller's reference. Returns the number, or -EMFILE or -ENOMEM; the
- * caller then keeps the reference. */
-int handle_install(struct handle_table *t, int least, struct object *o,
-                   uint32_t flags);
+/* Gives `o` the lowest free number; the table takes over the caller's
+ * reference. Returns the number, or -EMFILE or -ENOMEM; the caller then keeps
+ * the reference. */
+int handle_install(struct handle_table *t, struct object *o, uint32_t flags);
 
-/* The same from 0 on; drops the reference if it fails. */
+/* The same; drops the reference if it fails. */
 int handle_add(struct handle_table *t, struct object *o, uint32_t flags);
 
-/* Ensures that the next `n` calls of handle_install with `least` 0 succeed, so
- * that a system call can check first and commit later. Returns 0, -EMFILE or
- * -ENOMEM. */
+/* Ensures that the next `n` calls of handle_install succeed, so that a system
+ * call can check first and commit later. Returns 0, -EMFILE or -ENOMEM. */
 int handle_reserve(struct handle_table *t, unsigned n);
 
 /* Puts `o` at number `h` (0 to HANDLES_MAX - 1) and closes what was there.

@@ -105,7 +105,7 @@ int32_t sys_open(uint32_t a, uint32_t b, NO_C)
     path_free(path);
     if (error != 0)
         return error;
-    return handle_install(handles(), 0, &f->file_object,
+    return handle_install(handles(), &f->file_object,
                           b & O_CLOEXEC ? HANDLE_CLOEXEC : 0);
 }
 
@@ -159,8 +159,8 @@ int32_t sys_pipe(uint32_t a, NO_BC)
         error = pipe_create(&read_end, &write_end);
     if (error != 0)
         return error;
-    fd[0] = handle_install(t, 0, &read_end->file_object, 0);
-    fd[1] = handle_install(t, 0, &write_end->file_object, 0);
+    fd[0] = handle_install(t, &read_end->file_object, 0);
+    fd[1] = handle_install(t, &write_end->file_object, 0);
     error = user_copy((void *)a, fd, sizeof(fd));
     if (unlikely(error != 0)) {
         handle_close(t, fd[0]);

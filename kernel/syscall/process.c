@@ -144,8 +144,8 @@ static pid_t spawn(const struct process_start *start, struct inode *program,
     grant_exec(t, program);
     handles = handle_table_create();
     for (int h = 0; h < 3 && handles != NULL; h++)
-        handle_install(handles, h,
-                       object_get(&start->start_console->file_object), 0);
+        handle_install(handles, object_get(&start->start_console->file_object),
+                       0);
     error = equip(t, s, handles, path_root());
     if (error != 0)
         return error;

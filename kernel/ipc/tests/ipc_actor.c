@@ -232,8 +232,7 @@ uint32_t actor_share(const struct actor *from, uint32_t h, struct actor *to,
     int handle;
 
     KT_REQUIRE(o != NULL);
-    handle =
-        handle_install(to->actor_task->task_handles, 0, object_get(o), flags);
+    handle = handle_install(to->actor_task->task_handles, object_get(o), flags);
     KT_REQUIRE(handle >= 0);
     return (uint32_t)handle;
 }

@@ -46,7 +46,7 @@ static struct handle_table *table_with(struct object *o, int n)
     seen.opened = seen.closed = 0;
     object_init(o, &counted);
     for (int i = 0; t != NULL && i < n; i++)
-        KT_EQ(handle_install(t, 0, object_get(o), 0), i);
+        KT_EQ(handle_install(t, object_get(o), 0), i);
     return t;
 }
 
