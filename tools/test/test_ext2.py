@@ -146,6 +146,17 @@ def test_a_directory_of_thousands(form, tmp_path):
     assert len([line for line in listed if "another-" in line]) == 1500
 
 
+def test_a_listing_goes_on_inside_an_entry(tmp_path):
+    """Between two getdents the entry at which the second one starts was joined
+    with the free one before it, and is in a new one now."""
+    image = make(tmp_path / "image")
+    name = "x" * 55  # seven in the first sector
+    said = core(image, "mkdir /d", f"many /d/{name} 0 9", "list /d 576",
+                f"rm /d/{name}7", f"rm /d/{name}8", "sync",
+                f"many /d/new{name} 0 1", "list /d 576", "list /d 512")
+    assert said.split() == [f"{name}8", f"new{name}0"]
+
+
 # ---- workloads -------------------------------------------------------------
 
 @each_format

@@ -324,8 +324,9 @@ static uint32_t put_entry(struct ext2 *fs, const struct ext2_dirent *d,
     return size;
 }
 
-/* Stores the entries of a block from offset *at on, and moves *at past the last
- * that fit. Skips names that programs cannot use. */
+/* Stores the entries of a block from offset *at on, and moves *at to the first
+ * that did not fit, or to the block's end; *at may be inside an entry, if
+ * entries were joined since. Skips names that programs cannot use. */
 static uint32_t list_block(struct ext2 *fs, const uint8_t *data, uint32_t *at,
                            char *buf, uint32_t room, bool *full)
 {
@@ -343,8 +344,11 @@ static uint32_t list_block(struct ext2 *fs, const uint8_t *data, uint32_t *at,
             *full = size == 0;
         }
         done += size;
-        *at = *full ? i : i + d->d_rec_len;
+        if (*full)
+            *at = i;
     }
+    if (!*full)
+        *at = fs->fs_block_size;
     return done;
 }
 

@@ -9,6 +9,7 @@
  *     mv PATH PATH            truncate PATH BYTES
  *     ln PATH PATH            node PATH NUMBER
  *     ls PATH                 every file below, with type, links and size
+ *     list PATH OFFSET        names in it, from a position of getdents on
  *     many PATH FROM TO       empty files PATH0 …
  *     df    sync    tick      counts                 fsync PATH
  *     orphan PATH             removes its name while it is open
@@ -97,6 +98,24 @@ static int print_file(void *arg, const char *path, uint32_t file,
     return 0;
 }
 
+static int do_list(struct ext2 *fs, char **w)
+{
+    uint32_t offset = number(w[2]);
+    char buf[512] __attribute__((aligned(4)));
+    uint32_t dir;
+    int n = path_find(fs, w[1], &dir);
+
+    if (n == 0)
+        n = ext2_getdents(fs, dir, &offset, buf, sizeof(buf));
+    for (int i = 0; i < n;) {
+        const struct dirent *d = (const struct dirent *)(buf + i);
+
+        host_print("%s\n", d->d_name);
+        i += d->d_reclen;
+    }
+    return n;
+}
+
 static int do_many(struct ext2 *fs, char **w)
 {
     char path[256];
@@ -175,6 +194,8 @@ static int run(struct ext2 *fs, int n, char **w)
         return do_write(fs, w);
     if (is(w[0], "truncate", n, 2))
         return path_truncate(fs, w[1], number(w[2]));
+    if (is(w[0], "list", n, 2))
+        return do_list(fs, w);
     if (is(w[0], "many", n, 3))
         return do_many(fs, w);
     if (is(w[0], "df", n, 0))
