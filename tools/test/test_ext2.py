@@ -7,6 +7,7 @@ import os
 import random
 import re
 import subprocess
+import uuid
 
 import pytest
 
@@ -155,6 +156,19 @@ def test_a_listing_goes_on_inside_an_entry(tmp_path):
                 f"rm /d/{name}7", f"rm /d/{name}8", "sync",
                 f"many /d/new{name} 0 1", "list /d 576", "list /d 512")
     assert said.split() == [f"{name}8", f"new{name}0"]
+
+
+def test_a_renamed_directory_has_no_place_in_an_index(tmp_path):
+    source = tmp_path / "source"
+    for i in range(300):
+        (source / "d" / f"b{i}").mkdir(parents=True)
+    image = make(tmp_path / "image", "journal", "4M", "-N", "1000",
+                 "-O", "has_journal,dir_index", "-d", source,
+                 "-E", f"hash_seed={uuid.UUID(int=1)}")
+    run("e2fsck", "-fyD", image)
+    assert "Root node dump" in run("debugfs", "-R", "htree_dump /d", image)
+    core(image, *(f"mv /d/b{i} /d/c{i}" for i in range(20)))
+    clean(image)
 
 
 # ---- workloads -------------------------------------------------------------

@@ -190,9 +190,7 @@ static int grow(struct ext2 *fs, struct node *dir, struct place *place)
     return 0;
 }
 
-/* A change that does not update the directory's index must remove the index
- * first, before an entry overwrites it. */
-static int no_index(struct ext2 *fs, struct node *dir)
+int dir_no_index(struct ext2 *fs, struct node *dir)
 {
     if (!(dir->node_inode.i_flags & EXT2_INDEX_FL))
         return 0;
@@ -205,7 +203,7 @@ int dir_room(struct ext2 *fs, struct node *dir, const char *name, uint32_t len,
              struct place *place)
 {
     uint32_t n = dir->node_inode.i_size / fs->fs_block_size;
-    int r = no_index(fs, dir);
+    int r = dir_no_index(fs, dir);
 
     if (r == 0 && edit_of_name(fs, dir->node_number, name, len))
         r = epoch_commit(fs);

@@ -325,6 +325,9 @@ static inline void place_put(struct place *p)
 }
 uint8_t dir_type(const struct ext2 *fs, const struct node *n);
 
+/* Removes the directory's index, on disk too: a change does not update it, and
+ * a new entry may overwrite it. */
+int dir_no_index(struct ext2 *fs, struct node *dir);
 /* Ensures that a name has room. May commit, may extend the directory. *place is
  * held. */
 int dir_room(struct ext2 *fs, struct node *dir, const char *name, uint32_t len,

@@ -322,6 +322,8 @@ static int move_dir(struct ext2 *fs, struct move *m)
 
     if (m->move_replaced != NULL)
         r = dir_removable(fs, m->move_replaced);
+    if (r == 0 && m->move_from_dir == m->move_to_dir)
+        r = dir_no_index(fs, m->move_to_dir);
     if (r == 0)
         r = epoch_commit(fs);
     if (r < 0)
