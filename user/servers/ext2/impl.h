@@ -381,8 +381,8 @@ int journal_write(struct ext2 *fs, struct buffer **b, uint32_t n);
 
 /* ---- recover.c ---------------------------------------------------------- */
 
-/* After a crash: repairs and clears fs_suspect if all could be repaired. */
-int ext2_recover(struct ext2 *fs);
+/* After a crash: repairs and clears fs_suspect, or makes it read-only. */
+void ext2_recover(struct ext2 *fs);
 
 /* ---- commit.c ----------------------------------------------------------- */
 

@@ -459,7 +459,7 @@ static void report(const struct recovery *r)
     r->rec_fs->fs_disk.disk_say(r->rec_fs->fs_disk.disk_arg, line);
 }
 
-int ext2_recover(struct ext2 *fs)
+void ext2_recover(struct ext2 *fs)
 {
     struct recovery r = {.rec_fs = fs};
     int result = -ENOMEM;
@@ -473,9 +473,10 @@ int ext2_recover(struct ext2 *fs)
     if (result == 0) {
         fs->fs_suspect = false;
         report(&r);
+    } else if (fs->fs_read_only == NULL) {
+        fs->fs_read_only = "not unmounted, and not repaired: run e2fsck";
     }
     free(r.rec_used);
     free(r.rec_refs);
     free(r.rec_parent);
-    return result;
 }

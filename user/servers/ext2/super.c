@@ -192,7 +192,7 @@ int ext2_mount(const struct ext2_disk *disk, uint32_t cache, struct ext2 **out,
     fs->fs_time_zero = disk->disk_seconds(disk->disk_arg);
     fs->fs_time = MAX(fs->fs_super.s_wtime, fs->fs_super.s_mtime);
     if (fs->fs_suspect && fs->fs_read_only == NULL)
-        ext2_recover(fs); /* on failure it is read-only or suspect */
+        ext2_recover(fs);
     *out = fs;
     return 0;
 }

@@ -299,6 +299,27 @@ static const char *use(struct tour *t)
 
 /* ---- reads that fail ---------------------------------------------------- */
 
+/* A mount whose reads fail, too. If the repair is not complete, nothing may be
+ * written. */
+static const char *repair_unlucky(struct disk *disk)
+{
+    struct ext2_disk functions = disk_functions(disk);
+    struct ext2_super *super = (void *)(disk->disk_image + 1024);
+    const char *wrong;
+    struct ext2 *fs;
+
+    super->s_state &= (uint16_t)~STATE_VALID;
+    disk->disk_said[0] = 0;
+    if (ext2_mount(&functions, CACHE, &fs, &wrong) < 0)
+        return NULL;
+    wrong = NULL;
+    if (ext2_read_only(fs) == NULL &&
+        strstr(disk->disk_said, "repaired") == NULL)
+        wrong = "mounted for writing without a repair";
+    ext2_free(fs);
+    return wrong;
+}
+
 /* On an undamaged disk some reads fail. The next mount must repair all
  * consequences. */
 static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
@@ -313,6 +334,8 @@ static const char *use_unlucky(struct tour *t, struct disk *disk, uint32_t seed)
     disk->disk_unlucky = 10 + seed % 50;
     wrong = use(t);
     ext2_free(t->tour_fs);
+    if (wrong == NULL)
+        wrong = repair_unlucky(disk);
     disk->disk_unlucky = 0;
     if (wrong != NULL || ext2_mount(&functions, CACHE, &fs, &wrong) < 0)
         return wrong;
