@@ -500,6 +500,16 @@ def test_images_that_must_not_be_written_are_read_only(change, tmp_path):
     assert image.read_bytes() == before
 
 
+def test_an_indirect_block_among_those_read_ahead(tmp_path):
+    """It is read while the run of blocks around it is measured, and then in
+    this run."""
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 14336 1")
+    blocks = run("debugfs", "-R", "blocks /f", image).split()
+    run("debugfs", "-w", "-R", f"sif /f block[IND] {blocks[-8]}", image)
+    core(image, f"fails 5 get /f {tmp_path}/got")
+
+
 @each_format
 @pytest.mark.parametrize("images", tiers([300], [3000], [20_000]))
 def test_damaged_images(form, images, tmp_path):

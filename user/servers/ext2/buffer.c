@@ -239,8 +239,11 @@ void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n)
         return;
     fs->fs_counts.count_misses += n;
     for (uint32_t i = 0; i < n; i++) {
-        struct buffer *b = victim(fs);
+        struct buffer *b;
 
+        if (buffer_find(fs, block + i) != NULL)
+            continue;
+        b = victim(fs);
         if (b == NULL)
             return;
         enter(fs, b, block + i, BUFFER_DATA);

@@ -196,8 +196,8 @@ void buffer_dirty(struct ext2 *fs, struct buffer *b);
 void buffer_forget(struct ext2 *fs, uint32_t block);
 /* The block if it is in memory: not held. */
 struct buffer *buffer_find(const struct ext2 *fs, uint32_t block);
-/* Reads n blocks, at most 64 KiB, none of them in memory, in one request.
- * Errors appear when the blocks are used. */
+/* Reads n blocks, at most 64 KiB, in one request, and keeps those that are not
+ * in memory. Errors appear when the blocks are used. */
 void buffer_ahead(struct ext2 *fs, uint32_t block, uint32_t n);
 
 /* Writes the dirty buffers with buf_mark, in order, in few requests. */
