@@ -16,7 +16,8 @@ static char path[PATH_MAX];
 
 static void consider(uint8_t type)
 {
-    const char *name = path_name(path);
+    char buf[PATH_MAX];
+    const char *name = path_last(path, buf);
 
     if (want_type != 0 && want_type != type)
         return;
@@ -42,7 +43,7 @@ static bool walk_entries(DIR *d)
     bool good = true;
 
     while ((e = readdir(d)) != NULL) {
-        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+        if (is_dots(e->d_name))
             continue;
         if (path_join(path, sizeof(path), path, e->d_name))
             good &= walk(e->d_type);

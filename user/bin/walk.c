@@ -46,11 +46,6 @@ static void walk(struct counts *c)
     }
 }
 
-static bool is_dots(const char *name)
-{
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
-}
-
 static void walk_directory(struct counts *c)
 {
     size_t length = strlen(path);

@@ -15,9 +15,11 @@ bool is_directory(const char *path)
 
 const char *target_path(const char *from, const char *to, char inside[PATH_MAX])
 {
+    char buf[PATH_MAX];
+
     if (!is_directory(to))
         return to;
-    if (path_join(inside, PATH_MAX, to, path_name(from)))
+    if (path_join(inside, PATH_MAX, to, path_last(from, buf)))
         return inside;
     warn("%s", to);
     return NULL;

@@ -108,6 +108,21 @@ const char *path_name(const char *path)
     return slash == NULL ? path : slash + 1;
 }
 
+const char *path_last(const char *path, char buf[PATH_MAX])
+{
+    size_t n = strlen(path);
+
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    strlcpy(buf, path, MIN(n + 1, PATH_MAX));
+    return path_name(buf);
+}
+
+bool is_dots(const char *name)
+{
+    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
 bool path_join(char *out, size_t size, const char *dir, const char *name)
 {
     size_t n = strlen(dir);

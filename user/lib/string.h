@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "kernel/abi/types.h"
 #include "kernel/lib/string.h"
 
 void *memchr(const void *s, int c, size_t n);
@@ -25,6 +26,13 @@ const char *strerror(int error);
 
 /* The part of a path after its last '/'. */
 const char *path_name(const char *path);
+
+/* The last name in a path, without slashes after it; "": none, as in "/". Uses
+ * `buf`. */
+const char *path_last(const char *path, char buf[PATH_MAX]);
+
+/* Whether it is "." or "..". */
+bool is_dots(const char *name);
 
 /* "dir/name" in `out`; false if it does not fit (ENAMETOOLONG). `out` may be
  * `dir`. */

@@ -19,8 +19,7 @@ static void remove_entries(char *path, int handle)
             const struct dirent *d = (const struct dirent *)(buf + at);
 
             at += d->d_reclen;
-            if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0 ||
-                length + d->d_namlen + 2 > PATH_MAX)
+            if (is_dots(d->d_name) || length + d->d_namlen + 2 > PATH_MAX)
                 continue;
             path[length] = '/';
             memcpy(path + length + 1, d->d_name, d->d_namlen + 1u);

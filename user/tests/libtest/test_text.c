@@ -55,9 +55,12 @@ static void tokens(void)
 static void paths(void)
 {
     char path[10];
+    char buf[PATH_MAX];
 
     CHECK(strcmp(path_name("/bin/ls"), "ls") == 0);
     CHECK(strcmp(path_name("ls"), "ls") == 0);
+    CHECK(strcmp(path_last("/bin/ls//", buf), "ls") == 0);
+    CHECK(strcmp(path_last("//", buf), "") == 0);
     CHECK(path_join(path, sizeof(path), "/", "a"));
     CHECK(strcmp(path, "/a") == 0);
     CHECK(path_join(path, sizeof(path), path, "bc"));
