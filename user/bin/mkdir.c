@@ -23,7 +23,9 @@ static bool make_one(const char *path, bool may_exist)
 
 static bool make_all(char *path)
 {
-    for (char *at = path + 1; (at = strchr(at, '/')) != NULL; at++) {
+    char *at = path + strspn(path, "/");
+
+    for (; (at = strchr(at, '/')) != NULL; at++) {
         *at = 0;
         if (!make_one(path, true))
             return false;

@@ -182,6 +182,7 @@ CASE(directories,
      {"rm nothing", "rm: nothing: no such file or directory\n", 1},
      {"rm -f nothing", "", 0},
      {"rm -r a b; ls", "", 0},
+     {"mkdir -p '' e/f; ls e", "mkdir: : no such file or directory\nf\n", 0},
      {"rm", "usage: rm [-fr] PATH...\n", 2})
 
 CASE(names,
