@@ -20,38 +20,36 @@ static bool failed(const char *path)
 
 static bool remove_path(const char *path);
 
-/* Copies the name of the first entry of a directory other than "." and "..":
- * "" if there is none. False and errno if the directory cannot be read. */
-static bool first_entry(const char *path, char *name)
+/* Entries are removed while their directory is read: later ones are still
+ * seen. */
+static bool remove_entries(const char *path, DIR *d)
 {
-    DIR *d = opendir(path);
+    char inside[PATH_MAX];
     struct dirent *e;
+    bool good = true;
 
-    if (d == NULL)
-        return false;
-    while ((e = readdir(d)) != NULL)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
-            break;
-    strlcpy(name, e != NULL ? e->d_name : "", NAME_MAX + 1);
-    return closedir(d) == 0;
+    while ((e = readdir(d)) != NULL) {
+        if (is_dots(e->d_name))
+            continue;
+        if (path_join(inside, sizeof(inside), path, e->d_name))
+            good &= remove_path(inside);
+        else
+            good = failed(path);
+    }
+    return good;
 }
 
-/* Always removes the first entry, because the directory changes meanwhile. */
 static bool remove_directory(const char *path)
 {
-    char name[NAME_MAX + 1];
-    char inside[PATH_MAX];
+    DIR *d = opendir(path);
+    bool good;
 
-    for (;;) {
-        if (!first_entry(path, name))
-            return failed(path);
-        if (name[0] == 0)
-            return rmdir(path) == 0 || failed(path);
-        if (!path_join(inside, sizeof(inside), path, name))
-            return failed(path);
-        if (!remove_path(inside))
-            return false;
-    }
+    if (d == NULL)
+        return failed(path);
+    good = remove_entries(path, d);
+    if (closedir(d) < 0)
+        return failed(path);
+    return good && (rmdir(path) == 0 || failed(path));
 }
 
 static bool remove_path(const char *path)
@@ -63,6 +61,18 @@ static bool remove_path(const char *path)
     if (st.st_type == FILE_DIRECTORY && recursive)
         return remove_directory(path);
     return unlink(path) == 0 || failed(path);
+}
+
+/* The root and "." and ".." are not removed, as in POSIX. */
+static bool remove_operand(const char *path)
+{
+    char buf[PATH_MAX];
+    const char *name = path_last(path, buf);
+
+    if ((*name != 0 || *path == 0) && !is_dots(name))
+        return remove_path(path);
+    warnx("%s cannot be removed", path);
+    return false;
 }
 
 int main(int argc, char **argv)
@@ -79,6 +89,6 @@ int main(int argc, char **argv)
     if (optind == argc)
         usage("[-fr] PATH...");
     for (; optind < argc; optind++)
-        good &= remove_path(argv[optind]);
+        good &= remove_operand(argv[optind]);
     return !good;
 }

@@ -183,6 +183,12 @@ CASE(directories,
      {"rm -f nothing", "", 0},
      {"rm -r a b; ls", "", 0},
      {"mkdir -p '' e/f; ls e", "mkdir: : no such file or directory\nf\n", 0},
+     {"cd e; rm -r . .. ../e/. f/../ /",
+      "rm: . cannot be removed\nrm: .. cannot be removed\n"
+      "rm: ../e/. cannot be removed\nrm: f/../ cannot be removed\n"
+      "rm: / cannot be removed\n", 1},
+     {"rm -rf ''; find e; rm -r e/", "e\ne/f\n", 0},
+     {"rm -r /proc 2> a; grep -c meminfo a; grep -c tasks a", "1\n1\n", 0},
      {"rm", "usage: rm [-fr] PATH...\n", 2})
 
 CASE(names,

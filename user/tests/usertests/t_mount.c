@@ -3,6 +3,7 @@
  * operation on files, in a file system of memfs.
  */
 #include "user/tests/usertests/test.h"
+#include "user/lib/fs_server.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
@@ -496,11 +497,83 @@ static void mount_together(void)
     end();
 }
 
+/* ---- a server by fs_serve ------------------------------------------------ */
+
+static int ghost_stat(void *fs, struct fs_stat *out)
+{
+    (void)fs;
+    *out = (struct fs_stat){.fs_root = 1, .fs_kind = "ghost"};
+    return 0;
+}
+
+static int ghost_inode(void *fs, uint32_t file, struct fs_attr *out)
+{
+    (void)fs, (void)file;
+    *out = (struct fs_attr){.attr_type = FILE_DIRECTORY, .attr_nlink = 2};
+    return 0;
+}
+
+static int ghost_lookup(void *fs, uint32_t dir, const char *name,
+                        uint32_t *file)
+{
+    (void)fs, (void)dir, (void)name, (void)file;
+    return -ENOENT;
+}
+
+static ssize_t ghost_getdents(void *fs, uint32_t dir, uint32_t *offset,
+                              void *buf, size_t n)
+{
+    (void)fs, (void)dir;
+    if ((*offset)++ > 0)
+        return 0;
+    return (ssize_t)fs_put_dirent(buf, n, 2, FILE_REGULAR, "ghost", 5);
+}
+
+/* Its only entry does not exist. */
+static void ghost_run(int port)
+{
+    static const struct fs_functions functions = {
+        .fs_stat = ghost_stat,
+        .fs_inode = ghost_inode,
+        .fs_lookup = ghost_lookup,
+        .fs_getdents = ghost_getdents,
+    };
+
+    _exit(fs_serve(port, NULL, &functions, NULL) < 0);
+}
+
+/* rm -r ends, though it removes nothing. */
+static void mount_ghost(void)
+{
+    char *const argv[] = {"rm", "-rf", "m", NULL};
+    int port;
+    pid_t server = spawn_server(ghost_run, &port);
+    pid_t rm;
+
+    EQUAL(mkdir("m"), 0);
+    EQUAL(mount(port, "m"), 0);
+    rm = fork();
+    if (rm == 0) {
+        close(STDERR_FILENO);
+        execvp("rm", argv);
+        _exit(127);
+    }
+    expect_exit(rm, 1);
+    EQUAL(close(port), 0);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    EQUAL(umount("m"), 0);
+}
+
 const struct test mount_tests[] = {
-    TEST(mount, contents), TEST(mount, buffers),  TEST(mount, large),
-    TEST(mount, unlinked), TEST(mount, tree),     TEST(mount, rename),
-    TEST(mount, names),    TEST(mount, entries),  TEST(mount, paths),
-    TEST(mount, across),   TEST(mount, busy),     TEST(mount, nested),
-    TEST(mount, exec),     TEST(mount, sync),     TEST(mount, errors),
-    TEST(mount, twice),    TEST(mount, together), TEST_END,
+    TEST(mount, contents), TEST(mount, buffers),
+    TEST(mount, large),    TEST(mount, unlinked),
+    TEST(mount, tree),     TEST(mount, rename),
+    TEST(mount, names),    TEST(mount, entries),
+    TEST(mount, paths),    TEST(mount, across),
+    TEST(mount, busy),     TEST(mount, nested),
+    TEST(mount, exec),     TEST(mount, sync),
+    TEST(mount, errors),   TEST(mount, twice),
+    TEST(mount, together), TEST(mount, ghost),
+    TEST_END,
 };
