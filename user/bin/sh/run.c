@@ -157,6 +157,19 @@ static int run_builtin(const struct simple *s)
     return status;
 }
 
+/* A copy of the handle above those that can be redirected, or -1. */
+static int save(int handle)
+{
+    int copy = dup(handle);
+    int above;
+
+    if (copy < 0 || copy >= HANDLES_NAMED)
+        return copy;
+    above = save(handle); /* the low number is in use meanwhile */
+    close(copy);
+    return above;
+}
+
 /* Saves the handles that a command redirects, with -1 for one that is closed,
  * and adds them to *changed. False after a message. */
 static bool save_handles(const struct redirect *r, int *saved,
@@ -167,7 +180,7 @@ static bool save_handles(const struct redirect *r, int *saved,
 
         if (*changed & 1u << h)
             continue;
-        saved[h] = dup(h);
+        saved[h] = save(h);
         if (saved[h] < 0 && errno != EBADF) {
             complain(1, "handle %d: %s", h, strerror(errno));
             return false;

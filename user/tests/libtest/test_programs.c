@@ -250,6 +250,11 @@ CASE(proc,
      {"ps | grep -c ' libtest$'", "1\n", 0},
      {"ps x", "usage: ps\n", 2})
 
+CASE(redirections,
+     {"cd /nowhere 2> a 3> b; qqqqq; wc -c < b",
+      "sh: qqqqq: not found\n       0\n", 0},
+     {"pwd 3>&1 > a; cat a", "/tmp/programs\n", 0})
+
 CASE(suggestions,
      {"cta a", "sh: cta: not found; did you mean cat?\n", 127},
      {"exti", "sh: exti: not found; did you mean exit?\n", 127},
@@ -312,6 +317,7 @@ const struct test program_tests[] = {
     {"programs.find", finds},
     {"programs.file_and_stat", files},
     {"programs.proc", proc},
+    {"programs.redirections", redirections},
     {"programs.suggestions", suggestions},
     {"programs.sizes", sizes},
     {"programs.time_and_death", time_and_death},
