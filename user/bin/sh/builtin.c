@@ -90,7 +90,8 @@ static int cmd_export(int argc, char **argv)
 
         if (n == 0 || (argv[i][n] != 0 && argv[i][n] != '='))
             return complain(1, "export: %s: not a name", argv[i]);
-        if (argv[i][n] == '=' ? !var_set(argv[i], true) : !var_export(argv[i]))
+        if (argv[i][n] == '=' ? !var_set(argv[i], VAR_EXPORT)
+                              : !var_export(argv[i]))
             return 1;
     }
     return 0;

@@ -131,12 +131,12 @@ static bool redirect_all(const struct redirect *r)
 
 /* ---- commands ----------------------------------------------------------- */
 
-static bool assign_all(const struct word *w, bool export)
+static bool assign_all(const struct word *w, enum var_use use)
 {
     for (; w != NULL; w = w->word_next) {
         const char *text = expand_word(w->word_text);
 
-        if (text == NULL || !var_set(text, export))
+        if (text == NULL || !var_set(text, use))
             return false;
     }
     return true;
@@ -190,18 +190,21 @@ static bool save_handles(const struct redirect *r, int *saved,
     return true;
 }
 
-/* Runs a command in this process; undoes its redirections. */
+/* Runs a command in this process; undoes its redirections and, unless it is
+ * only assignments, these. */
 static int run_in_shell(const struct simple *s)
 {
     const struct command *c = s->simple_command;
+    bool builtin = s->simple_argc > 0;
     int saved[HANDLES_NAMED];
     uint32_t changed = 0;
     int status = 1;
 
     if (save_handles(c->command_redirects, saved, &changed) &&
         redirect_all(c->command_redirects) &&
-        assign_all(c->command_assigns, false))
-        status = s->simple_argc > 0 ? run_builtin(s) : 0;
+        assign_all(c->command_assigns, builtin ? VAR_COMMAND : VAR_SHELL))
+        status = builtin ? run_builtin(s) : 0;
+    vars_end_command();
     for (int h = 0; h < HANDLES_NAMED; h++) {
         if ((changed & 1u << h) == 0)
             continue;
@@ -270,7 +273,7 @@ static void run_child(const struct job *job, const struct simple *s)
         close(job->job_pipe[1]);
     }
     if (!redirect_all(c->command_redirects) ||
-        !assign_all(c->command_assigns, true))
+        !assign_all(c->command_assigns, VAR_EXPORT))
         _exit(1);
     if (s->simple_argc == 0)
         _exit(0);

@@ -123,9 +123,15 @@ void vars_init(char **environment);
 /* The value, or NULL. */
 const char *var_get(const char *name);
 
-/* Sets a variable from "NAME=value"; exports it if `export`. False: no memory,
- * after a message. */
-bool var_set(const char *assignment, bool export);
+enum var_use {
+    VAR_SHELL,
+    VAR_EXPORT,  /* for programs, too */
+    VAR_COMMAND, /* hides one of the same name until vars_end_command */
+};
+
+/* Sets a variable from "NAME=value". False: no memory, after a message. */
+bool var_set(const char *assignment, enum var_use use);
+void vars_end_command(void);
 void var_unset(const char *name);
 
 /* Exports a variable; creates it, empty, if it does not exist. False after a

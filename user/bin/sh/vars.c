@@ -10,7 +10,8 @@
 struct var {
     struct var *var_next;
     bool var_exported;
-    char var_text[]; /* NAME=value */
+    bool var_of_command; /* VAR_COMMAND */
+    char var_text[];     /* NAME=value */
 };
 
 static struct var *vars;
@@ -52,10 +53,10 @@ const char *var_get(const char *name)
     return v != NULL ? v->var_text + name_length(name) + 1 : NULL;
 }
 
-bool var_set(const char *assignment, bool export)
+bool var_set(const char *assignment, enum var_use use)
 {
-    struct var **at = find(assignment);
-    struct var *old = *at;
+    struct var **at = use == VAR_COMMAND ? &vars : find(assignment);
+    struct var *old = use == VAR_COMMAND ? NULL : *at;
     size_t n = strlen(assignment) + 1;
     struct var *v = malloc(sizeof(*v) + n);
 
@@ -64,22 +65,39 @@ bool var_set(const char *assignment, bool export)
         return false;
     }
     memcpy(v->var_text, assignment, n);
-    v->var_exported = export || (old != NULL && old->var_exported);
-    v->var_next = old != NULL ? old->var_next : NULL;
+    v->var_exported = use == VAR_EXPORT || (old != NULL && old->var_exported);
+    v->var_of_command =
+        use == VAR_COMMAND || (old != NULL && old->var_of_command);
+    v->var_next = old != NULL ? old->var_next : *at;
     *at = v;
     free(old);
     return true;
 }
 
+static void remove_at(struct var **at)
+{
+    struct var *v = *at;
+
+    *at = v->var_next;
+    free(v);
+}
+
+void vars_end_command(void)
+{
+    for (struct var **at = &vars; *at != NULL;) {
+        if ((*at)->var_of_command)
+            remove_at(at);
+        else
+            at = &(*at)->var_next;
+    }
+}
+
 void var_unset(const char *name)
 {
     struct var **at = find(name);
-    struct var *v = *at;
 
-    if (v != NULL) {
-        *at = v->var_next;
-        free(v);
-    }
+    if (*at != NULL)
+        remove_at(at);
 }
 
 bool var_export(const char *name)
@@ -98,7 +116,7 @@ bool var_export(const char *name)
     }
     memcpy(text, name, n);
     memcpy(text + n, "=", 2);
-    return var_set(text, true);
+    return var_set(text, VAR_EXPORT);
 }
 
 char **vars_environment(void)
@@ -130,5 +148,5 @@ void vars_init(char **environment)
 {
     for (; *environment != NULL; environment++)
         if (is_assignment(*environment))
-            var_set(*environment, true);
+            var_set(*environment, VAR_EXPORT);
 }

@@ -250,6 +250,13 @@ CASE(proc,
      {"ps | grep -c ' libtest$'", "1\n", 0},
      {"ps x", "usage: ps\n", 2})
 
+CASE(assignments,
+     {"X=1 pwd; echo $X; X=2; X=3 X=4 pwd; echo $X",
+      "/tmp/programs\n\n/tmp/programs\n2\n", 0},
+     {"HOME=/bin cd; pwd; echo $HOME; Y=1 export Z=2; echo $Z",
+      "/bin\n/home\n2\n", 0},
+     {"X=1 Y=$X sh -c 'echo $X$Y'; echo $X", "11\n\n", 0})
+
 CASE(redirections,
      {"cd /nowhere 2> a 3> b; qqqqq; wc -c < b",
       "sh: qqqqq: not found\n       0\n", 0},
@@ -317,6 +324,7 @@ const struct test program_tests[] = {
     {"programs.find", finds},
     {"programs.file_and_stat", files},
     {"programs.proc", proc},
+    {"programs.assignments", assignments},
     {"programs.redirections", redirections},
     {"programs.suggestions", suggestions},
     {"programs.sizes", sizes},
