@@ -129,7 +129,7 @@ int write_all(int handle, const void *buf, size_t n);
 int ttymode(int handle, int mode);
 int tcsetpgrp(int handle, pid_t pgid);
 
-/* 1 if the handle is a device such as the console, else 0. */
+/* 1 if the handle is the console's, else 0 and errno. */
 int isatty(int handle);
 
 /* ---- options (user/lib/getopt.c) ---------------------------------------- */

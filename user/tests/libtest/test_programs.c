@@ -260,7 +260,8 @@ CASE(assignments,
 CASE(redirections,
      {"cd /nowhere 2> a 3> b; qqqqq; wc -c < b",
       "sh: qqqqq: not found\n       0\n", 0},
-     {"pwd 3>&1 > a; cat a", "/tmp/programs\n", 0})
+     {"pwd 3>&1 > a; cat a", "/tmp/programs\n", 0},
+     {"sh < /dev/null > a; cat a", "", 0})
 
 CASE(suggestions,
      {"cta a", "sh: cta: not found; did you mean cat?\n", 127},
