@@ -54,6 +54,10 @@ void tellx(const char *fmt, ...)
         waitpid(pid, NULL, 0);
     if (pid != 0)
         return;
+    /* It may wait for the console after the caller has died, whose port or
+     * pipe must then be dead, too. */
+    for (int h = STDERR_FILENO + 1; h < HANDLES_MAX; h++)
+        close(h);
     if (fork() == 0) {
         va_start(ap, fmt);
         message(0, fmt, ap);

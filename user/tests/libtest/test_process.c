@@ -158,6 +158,28 @@ static void messages(void)
     CHECK(strcmp(program_name, "libtest") == 0);
 }
 
+/* A pipe whose write end only the message's writer could have. */
+static void handles_of_a_message(void)
+{
+    static char bytes[PIPE_SIZE];
+    int error = dup(STDERR_FILENO);
+    int full[2];
+    int ends[2];
+
+    CHECK(pipe(full) == 0 && pipe(ends) == 0);
+    CHECK(write(full[1], bytes, sizeof(bytes)) == sizeof(bytes));
+    dup2(full[1], STDERR_FILENO);
+    tellx("text");
+    dup2(error, STDERR_FILENO);
+    close(ends[0]);
+    errno = 0;
+    CHECK(write(ends[1], "x", 1) == -1 && errno == EPIPE);
+    close(ends[1]);
+    close(full[0]);
+    close(full[1]);
+    close(error);
+}
+
 static void directories(void)
 {
     DIR *d = opendir("/");
@@ -196,6 +218,7 @@ const struct test process_tests[] = {
     {"process.options", options},
     {"process.wrong_options", wrong_options},
     {"process.messages", messages},
+    {"process.handles_of_a_message", handles_of_a_message},
     {"process.directories", directories},
     {"process.clock_wraps", clock_wraps},
     {NULL, NULL},

@@ -247,7 +247,7 @@ CASE(proc,
      {"kmastat no_such", "kmastat: no cache matches no_such\n*", 1},
      {"free", "USE *", 0},
      {"uptime", "up 0 days 00:*", 0},
-     {"ps | grep -c ' libtest$'", "1\n", 0},
+     {"ps | grep -c ' ps$'", "1\n", 0},
      {"ps x", "usage: ps\n", 2})
 
 CASE(assignments,
