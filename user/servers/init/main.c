@@ -128,11 +128,14 @@ static void end_children(bool all)
     int n;
 
     while ((n = kill_children(all)) != 0) {
+        pid_t pid;
+
         if (n < 0) {
             warn("/proc/tasks");
             return;
         }
-        server_ended(servers, wait(&status), status);
+        pid = wait(&status);
+        server_ended(servers, pid, status);
     }
 }
 
