@@ -261,6 +261,8 @@ static void serve(struct service *s, int port, struct message *m)
     for (;;) {
         pid_t mounter = s->service_child;
 
+        if (result == 0 && m->msg_buffer->ipc_received_handle >= 0)
+            close(m->msg_buffer->ipc_received_handle);
         if (result == 0 && m->msg_client != 0) {
             execute(s, m);
             if (s->service_ended || mounter != s->service_child) {

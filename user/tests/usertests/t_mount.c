@@ -499,10 +499,15 @@ static void mount_together(void)
 
 /* ---- a server by fs_serve ------------------------------------------------ */
 
+/* The number of files is that of the server's next handle. */
 static int ghost_stat(void *fs, struct fs_stat *out)
 {
+    int next = dup(STDOUT_FILENO);
+
     (void)fs;
-    *out = (struct fs_stat){.fs_root = 1, .fs_kind = "ghost"};
+    *out = (struct fs_stat){
+        .fs_root = 1, .fs_files = (uint32_t)next, .fs_kind = "ghost"};
+    close(next);
     return 0;
 }
 
@@ -542,6 +547,33 @@ static void ghost_run(int port)
     _exit(fs_serve(port, NULL, &functions, NULL) < 0);
 }
 
+/* fs_files in the reply to a request that has a handle. */
+static uint32_t stat_with_handle(int port)
+{
+    struct fs_stat st = {0};
+    struct ipc_buffer b = {
+        .ipc_receive = &st,
+        .ipc_receive_max = sizeof(st),
+        .ipc_send_handle = STDOUT_FILENO,
+    };
+    struct message m = {.msg_tag = FS_STAT | IPC_HANDLE, .msg_buffer = &b};
+
+    EQUAL(ipc_call(port, &m), 0);
+    return st.fs_files;
+}
+
+static void mount_handles(void)
+{
+    int port;
+    pid_t server = spawn_server(ghost_run, &port);
+    uint32_t next = stat_with_handle(port);
+
+    EQUAL(stat_with_handle(port), next);
+    EQUAL(close(port), 0);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+}
+
 /* rm -r ends, though it removes nothing. */
 static void mount_ghost(void)
 {
@@ -574,6 +606,6 @@ const struct test mount_tests[] = {
     TEST(mount, busy),     TEST(mount, nested),
     TEST(mount, exec),     TEST(mount, sync),
     TEST(mount, errors),   TEST(mount, twice),
-    TEST(mount, together), TEST(mount, ghost),
-    TEST_END,
+    TEST(mount, together), TEST(mount, handles),
+    TEST(mount, ghost),    TEST_END,
 };
