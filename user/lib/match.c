@@ -73,6 +73,8 @@ static bool in_set(const char *p, char c, const char **end)
 
     *end = NULL;
     for (p = first; *p != ']' || p == first; p++) {
+        if (*p == '\\')
+            p++;
         if (*p == 0)
             return false;
         if (p[1] == '-' && p[2] != ']' && p[2] != 0) {
@@ -97,6 +99,8 @@ static const char *glob_one(const char *p, char c)
         if (end != NULL)
             return found ? end : NULL;
     }
+    if (*p == '\\' && p[1] != 0)
+        return p[1] == c ? p + 2 : NULL;
     return *p == '?' || *p == c ? p + 1 : NULL;
 }
 

@@ -13,5 +13,6 @@
 bool regex_match(const char *pattern, const char *line, bool fold);
 
 /* Whether all of `name` matches: * is any characters, ? is one, [a-z] one of a
- * set and [!a-z] one not in the set. */
+ * set and [!a-z] one not in the set; a backslash makes the next character
+ * ordinary. */
 bool glob_match(const char *pattern, const char *name);

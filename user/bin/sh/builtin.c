@@ -127,7 +127,7 @@ static const char syntax[] =
     "a &        in the background         < file  input from it\n"
     "> file     output to it              >> file output to its end\n"
     "2> file    errors to it              2>&1    errors to the output\n"
-    "'a' \"b\" \\c quotes; $X works in \"\"   *, ?    matching names\n"
+    "'a' \"b\" \\c quotes; $X works in \"\"   *, ?, [a-z]  matching names\n"
     "X=1        a variable                # text  a comment\n"
     "$X $? $$ $! $1   its value, last status, shell's pid, last & pid, word\n"
     "There are no loops, and no conditions but && and ||.\n"

@@ -14,7 +14,7 @@ struct expander {
     struct fields ex_fields;
     bool ex_split;  /* at blanks; patterns are active */
     bool ex_open;   /* a field has begun, if only with "" */
-    bool ex_active; /* it has an active `*` or `?` */
+    bool ex_active; /* it has an active `*`, `?` or `[` */
     bool ex_failed; /* after a message */
 };
 
@@ -34,17 +34,22 @@ bool fields_add(struct fields *f, const char *text)
 
 /* ---- characters --------------------------------------------------------- */
 
+static bool is_special(char c)
+{
+    return c == '*' || c == '?' || c == '[';
+}
+
 static void put_quoted(struct expander *e, char c)
 {
     e->ex_open = true;
-    if (c == '*' || c == '?' || c == '\\')
+    if (is_special(c) || c == '\\')
         arena_put('\\');
     arena_put(c);
 }
 
 static void put(struct expander *e, char c)
 {
-    if (c != '*' && c != '?') {
+    if (!is_special(c)) {
         put_quoted(e, c);
         return;
     }

@@ -1,14 +1,15 @@
 /*
  * Patterns of file names.
  *
- * A pattern is processed one component at a time: components without `*` and
- * `?` are appended to the path, the others are compared with every name in the
- * directory of the path so far.
+ * A pattern is processed one component at a time: components without `*`, `?`
+ * and `[` are appended to the path, the others are compared with every name in
+ * the directory of the path so far.
  *
  *     /bin/s*      path "/bin/", rest "s*"  ->  /bin/sh /bin/sort …
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
+#include "user/lib/match.h"
 #include "user/lib/string.h"
 
 static char path[PATH_MAX];
@@ -19,7 +20,7 @@ struct glob {
     int glob_error; /* errno of the first failure, or 0 */
 };
 
-static void glob_from(struct glob *g, size_t length, const char *rest);
+static void glob_from(struct glob *g, size_t length, char *rest);
 
 void glob_plain(char *pattern)
 {
@@ -33,33 +34,16 @@ void glob_plain(char *pattern)
     *to = 0;
 }
 
-/* Whether a name matches the pattern up to its end or a '/'. On a mismatch the
- * last `*` takes one more character; earlier ones never need to. */
-static bool match(const char *pattern, const char *name)
+/* Whether a name matches the first n characters of a pattern. */
+static bool match(char *pattern, size_t n, const char *name)
 {
-    const char *star = NULL;
-    const char *from = NULL;
+    char next = pattern[n];
+    bool result;
 
-    while (*name != 0) {
-        char want = *pattern == '\\' ? pattern[1] : *pattern;
-
-        if (*pattern == '*') {
-            star = ++pattern;
-            from = name;
-        } else if (want != '/' && want != 0 &&
-                   (*pattern == '?' || want == *name)) {
-            pattern += *pattern == '\\' ? 2 : 1;
-            name++;
-        } else if (star != NULL) {
-            pattern = star;
-            name = ++from;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == 0 || *pattern == '/';
+    pattern[n] = 0;
+    result = glob_match(pattern, name);
+    pattern[n] = next;
+    return result;
 }
 
 static void failed(struct glob *g)
@@ -95,7 +79,7 @@ static void add(struct glob *g, size_t length)
 
 /* Appends a name and continues after it. */
 static void descend(struct glob *g, size_t length, const char *name, size_t n,
-                    const char *rest)
+                    char *rest)
 {
     if (length + n + 2 > sizeof(path))
         return;
@@ -104,8 +88,8 @@ static void descend(struct glob *g, size_t length, const char *name, size_t n,
     glob_from(g, length + n, rest);
 }
 
-static void try_names(struct glob *g, size_t length, const char *pattern,
-                      const char *rest)
+/* The same with each name that matches the first n characters. */
+static void try_names(struct glob *g, size_t length, char *pattern, size_t n)
 {
     DIR *d;
     const struct dirent *entry;
@@ -119,15 +103,15 @@ static void try_names(struct glob *g, size_t length, const char *pattern,
     }
     while (g->glob_error == 0 && (entry = readdir(d)) != NULL)
         if ((entry->d_name[0] != '.' || pattern[0] == '.') &&
-            match(pattern, entry->d_name))
-            descend(g, length, entry->d_name, entry->d_namlen, rest);
+            match(pattern, n, entry->d_name))
+            descend(g, length, entry->d_name, entry->d_namlen, pattern + n);
     if (closedir(d) < 0)
         failed(g);
 }
 
 /* The path has `length` characters; `rest` is the rest of the pattern. A file
  * that stat cannot read exists: the command will report it. */
-static void glob_from(struct glob *g, size_t length, const char *rest)
+static void glob_from(struct glob *g, size_t length, char *rest)
 {
     size_t n = strcspn(rest, "/");
     struct stat st;
@@ -138,8 +122,8 @@ static void glob_from(struct glob *g, size_t length, const char *rest)
             add(g, length);
     } else if (n == 0) {
         descend(g, length, "/", 1, rest + 1);
-    } else if (memchr(rest, '*', n) != NULL || memchr(rest, '?', n) != NULL) {
-        try_names(g, length, rest, rest + n);
+    } else if (strcspn(rest, "*?[") < n) {
+        try_names(g, length, rest, n);
     } else if (n < sizeof(name)) {
         strlcpy(name, rest, n + 1);
         glob_plain(name);
@@ -147,7 +131,7 @@ static void glob_from(struct glob *g, size_t length, const char *rest)
     }
 }
 
-int glob(const char *pattern, struct fields *f)
+int glob(char *pattern, struct fields *f)
 {
     struct glob g = {0};
 

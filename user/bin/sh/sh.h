@@ -108,12 +108,11 @@ struct fields {
 /* Adds one; false: the arena is full. */
 bool fields_add(struct fields *f, const char *text);
 
-/* In a pattern `*` matches any text, `?` any character, `\x` x. glob_plain
- * removes the `\`; glob adds the paths that match, in order, and returns their
- * number, or -1 and errno: a directory cannot be read, or the arena is full
- * (E2BIG). */
+/* Of patterns (user/lib/match.h). glob_plain removes the `\`; glob adds the
+ * paths that match, in order, and returns their number, or -1 and errno: a
+ * directory cannot be read, or the arena is full (E2BIG). */
 void glob_plain(char *pattern);
-int glob(const char *pattern, struct fields *f);
+int glob(char *pattern, struct fields *f);
 
 /* ---- variables ---------------------------------------------------------- */
 

@@ -263,6 +263,12 @@ CASE(redirections,
      {"pwd 3>&1 > a; cat a", "/tmp/programs\n", 0},
      {"sh < /dev/null > a; cat a", "", 0})
 
+CASE(patterns,
+     {"echo > a1; echo > b1; echo > '[x'; echo [a-b]? [!a]1 [q] '[ab]'1 [x",
+      "a1 b1 b1 [q] [ab]1 [x\n", 0},
+     {"mkdir d; echo > d/a; echo > 'd/*'; echo [d]/[!a] d*/\\* */[\\*]",
+      "d/* d/* d/*\n", 0})
+
 CASE(suggestions,
      {"cta a", "sh: cta: not found; did you mean cat?\n", 127},
      {"exti", "sh: exti: not found; did you mean exit?\n", 127},
@@ -327,6 +333,7 @@ const struct test program_tests[] = {
     {"programs.proc", proc},
     {"programs.assignments", assignments},
     {"programs.redirections", redirections},
+    {"programs.patterns", patterns},
     {"programs.suggestions", suggestions},
     {"programs.sizes", sizes},
     {"programs.time_and_death", time_and_death},

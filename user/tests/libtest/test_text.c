@@ -168,6 +168,7 @@ static void globs(void)
     CHECK(glob_match("[a-c]*[!x]", "by") && !glob_match("[a-c]*[!x]", "bx"));
     CHECK(glob_match("a**b*", "ab") && !glob_match("", "a"));
     CHECK(glob_match("[]]", "]") && glob_match("[", "["));
+    CHECK(glob_match("\\*\\[[\\*x]", "*[*") && !glob_match("[\\*]", "\\"));
     CHECK(!glob_match("abc", "ab") && !glob_match("ab", "abc"));
 }
 
