@@ -1,6 +1,8 @@
 """The console of programs: lines, control keys, the return to the shell."""
 # Tests: drivers/console.c, drivers/serial.c, drivers/kbd.c, drivers/vga.c
 
+import re
+
 
 def begin(machine, command):
     """Starts a program that prints when it reads, and waits for that."""
@@ -126,11 +128,13 @@ def test_both_keys_from_the_other_keyboard(boot):
 
 def test_output_is_held_back_while_the_shell_has_the_console(boot):
     machine = boot()
-    begin(machine, "run sh -c 'echo begun; sleep 1; echo held back'")
+    begin(machine, "run sh -c 'echo begun; cat; echo held back'")
     machine.expect(r"begun\r?\n")
     machine.send("\x1c")
     machine.expect(r"has lost the console")
     machine.prompt()
+    cat = re.search(r"(\d+) .* cat\n", machine.until("ps", r" cat$"))[1]
+    machine.command(f"kill {cat}")
     assert "held back" not in machine.until("ps", r" console +echo$")
     machine.send("continue\r")
     machine.expect(r"\nheld back\r?\n")

@@ -154,8 +154,7 @@ def test_debug_server_waits_for_a_gdb(make):
 def editor(name):
     """A file of the editor, for the folder that is tested, not for build/."""
     text = (ROOT / ".vscode" / name).read_text("utf-8")
-    return json.loads(text.replace("build/debugged.elf",
-                                   f"{HERE}/debugged.elf"))
+    return json.loads(text.replace("build/debug", f"{HERE}/debug"))
 
 
 def test_an_editor_steps_in_the_kernel(make):
