@@ -39,7 +39,7 @@ class Clock:
     """Measures in the process that runs tests: a report carries the time that
     passed since the one before it."""
 
-    def __init__(self):
+    def pytest_collection_finish(self):
         self.last = processor_seconds()
 
     @pytest.hookimpl(wrapper=True)
