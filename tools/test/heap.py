@@ -33,7 +33,7 @@ def audited(shell):
     shell.command("kmem create spy 100; debug +FPZU spy; "
                   "kmem alloc spy 10; kmem free spy 4")
     yield "spy"
-    shell.command("kmem free spy all; kmem destroy spy; trace kmem_slab off")
+    shell.command("kmem free spy all; kmem destroy spy")
 
 
 def after_panic(machine):

@@ -21,15 +21,6 @@ def typed(shell, keys):
     return text.rsplit("\n", 2)[-2]
 
 
-def test_help_lists_commands_and_each_has_more(shell):
-    text = shell.command("help")
-    for name in ("kmastat", "cache", "slabs", "reap",
-                 "buddyinfo", "pages", "meminfo", "kmem", "verify",
-                 "bt", "dmesg", "reboot", "poweroff"):
-        assert re.search(rf"^ *{name}\b", text, re.M), f"{name}:\n{text}"
-        assert name in shell.command(f"help {name}")
-
-
 def test_several_commands_on_a_line(shell):
     assert shell.command("echo one; echo two") == "one\ntwo\n"
 
