@@ -1,5 +1,5 @@
-"""The kernel shell over the serial line: prompt, editing, history,
-completion, and its messages for wrong input."""
+"""The kernel shell over the serial line: prompt, keys, completion, and its
+messages for wrong input."""
 # Tests: kernel/shell/shell.c, kernel/shell/cmd_general.c, drivers/serial.c
 
 import json
@@ -25,35 +25,11 @@ def test_several_commands_on_a_line(shell):
     assert shell.command("echo one; echo two") == "one\ntwo\n"
 
 
-@pytest.mark.parametrize("keys, said", [
-    ("echo abx\bc", "abc"),
-    ("echo ac" + LEFT + "b", "abc"),
-    ("cho abc" + HOME + "e", "echo abc"),
-    ("echo abxc" + LEFT + LEFT + DELETE, "abc"),
-    ("echo ac" + HOME + RIGHT * 6 + "b" + END + "d", "abcd"),
-    ("cho abc\x01e\x05d", "abcd"),            # ^A, ^E
-    ("echo xyz\x15echo abc", "abc"),          # ^U
-    ("echo abc xyz\x17", "abc"),              # ^W
-    ("echo abcxyz" + LEFT * 3 + "\x0b", "abc"),  # ^K
-], ids=["backspace", "left", "home", "delete", "end", "control-a-e",
-        "control-u", "control-w", "control-k"])
-def test_line_editing(shell, keys, said):
-    assert typed(shell, keys).strip() == said.replace("echo ", "")
-
-
-def test_history(shell):
-    for word in ("first", "second", "third"):
-        shell.command(f"echo {word}")
-    assert typed(shell, UP) == "third"
-    assert typed(shell, UP + UP) == "second"  # and now that is the newest
-    assert typed(shell, UP + UP + UP + DOWN) == "third"
-    assert typed(shell, UP * 40 + DOWN * 40 + "echo fresh") == "fresh"
-
-
-def test_control_c_drops_the_line(shell):
-    shell.send("echo unwanted\x03")
-    shell.prompt()
-    assert shell.command("echo wanted") == "wanted\n"
+def test_keys_that_a_terminal_sends_as_sequences(shell):
+    assert typed(shell, "xcho ac" + HOME + DELETE + "e" + END + LEFT +
+                 "b") == "abc"
+    assert typed(shell, "echo other") == "other"
+    assert typed(shell, UP + UP + UP + DOWN + LEFT + RIGHT + "d") == "abcd"
 
 
 def test_completion_of_commands_and_cache_names(shell):
@@ -67,24 +43,32 @@ def test_completion_of_commands_and_cache_names(shell):
     assert "buddyinfo" in text and "bt" in text
 
 
-WRONG = ["frobnicate", "kmastat -q", "cache", "cache no_such_cache",
-         "slabs no_such_cache", "reap -q", "reap no_such_cache",
-         "reap -i", "reap -i soon", "slabs banana", "slabs 0xffffffffff",
-         "slabs 0x10", "cache -c no_such_cache", "kmem", "kmem frob",
+WRONG = ["frobnicate", "kmastat -q", "kmastat -s", "kmastat -s size",
+         "kmastat nothing_like_this", "kmastat a b", "cache",
+         "cache no_such_cache", "cache -c no_such_cache", "cache -o none",
+         "cache -o alloc -n", "cache -o alloc -n 0",
+         "cache -o alloc no_such_cache", "cache -o alloc kmem_slab more",
+         "slabs no_such_cache", "slabs banana", "slabs 0xffffffffff",
+         "slabs 0x10", "slabs a b", "reap -q", "reap -an", "reap no_such_cache",
+         "reap -i", "reap -i soon", "reap -i 1000001", "kmem", "kmem frob",
          "kmem create", "kmem create x 0", "kmem create 7up 32",
-         "kmem alloc no_such_cache 1", "kmem destroy no_such_cache",
-         "kmem free no_such_cache", "verify no_such_cache",
-         "whatis", "whatis banana", "whatis kmain+", "whatis kmain+z",
-         "help no_such_command",
-         "echo \"open", "dmesg now", "run",
-         "run -x", "bt 1 2",
+         "kmem create x 1 3", "kmem create x 1 8 y",
+         "kmem alloc no_such_cache 1", "kmem alloc kmem_slab 1",
+         "kmem destroy no_such_cache", "kmem destroy kmem_slab",
+         "kmem free no_such_cache", "verify no_such_cache", "buddyinfo now",
+         "pages 0xfffff000", "pages -r x y", "whatis", "whatis banana",
+         "whatis kmain+", "whatis kmain+z", "help no_such_command",
+         "echo \"open", "dmesg now", "run", "run -x", "bt 1 2",
          "echo " + "a " * 20]
 
 
 @pytest.mark.parametrize("line", WRONG)
 def test_wrong_input_is_refused(shell, line):
+    before = len(shell.events("status"))
     text = shell.command(line)
     assert is_error(text), text
+    ended = [e["status"] for e in shell.events("status")[before:]]
+    assert ended == ([] if text.startswith("slate: ") else [1])
 
 
 @pytest.mark.parametrize("line", ["kmastat | head -5", "echo a; log |head",
@@ -96,7 +80,7 @@ def test_pipes_are_of_the_programs_shell(shell, line):
 
 
 @pytest.mark.parametrize("line", [
-    "stress banana", "stress 1 banana", "test no_such_suite",
+    "stress banana", "stress 1 banana", "stress 1 0", "test no_such_suite",
     "bench no_such_group"])
 def test_wrong_input_of_the_workshop_is_refused(workshop_shell, line):
     test_wrong_input_is_refused(workshop_shell, line)

@@ -374,54 +374,6 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
 
 /* ---- the commands ------------------------------------------------------- */
 
-KTEST(shell_kmem, wrong_input_is_refused)
-{
-    static const char *const wrong[] = {
-        "kmastat -q",
-        "kmastat -s",
-        "kmastat -s size",
-        "kmastat nothing_like_this",
-        "kmastat a b",
-        "cache",
-        "cache nothing",
-        "slabs nothing",
-        "slabs a b",
-        "slabs 0x10",
-        "whatis",
-        "reap -an",
-        "reap nothing",
-        "reap -i",
-        "reap -i soon",
-        "reap -i 1000001",
-        "cache -c nothing",
-        "buddyinfo now",
-        "pages 0xfffff000",
-        "kmem",
-        "kmem make",
-        "kmem create",
-        "kmem create 1a 8",
-        "kmem create a 0",
-        "kmem create a 1 3",
-        "kmem create a 1 8 x",
-        "kmem alloc a 1",
-        "kmem alloc kmem_slab 1",
-        "kmem destroy kmem_slab",
-        "stress x",
-        "stress 1 0",
-        "verify nothing",
-        "cache -o none",
-        "cache -o alloc -n",
-        "cache -o alloc -n 0",
-        "cache -o alloc nothing",
-        "cache -o alloc kmem_slab more",
-        "pages -r x y",
-    };
-
-    for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
-        if (shell_test_run(wrong[i]) != 1)
-            KT_FAIL("accepted: %s", wrong[i]);
-}
-
 static void end_play(void *unused)
 {
     (void)unused;
