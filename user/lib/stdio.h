@@ -46,8 +46,7 @@ int puts(const char *s);
 /* As fputs(name, stdout), but on a terminal each character that is not
  * printable ASCII appears as '?': a file's name may hold control characters. */
 void putname(const char *name);
-#define getc(f)    fgetc(f)
-#define putc(c, f) fputc(c, f)
+
 int getchar(void);
 int putchar(int c);
 

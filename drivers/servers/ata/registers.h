@@ -41,7 +41,6 @@ enum ata_register {
 
 /* Error. */
 #define ATA_ABRT 0x04 /* command not supported */
-#define ATA_IDNF 0x10 /* no such sector */
 #define ATA_UNC  0x40 /* the sector cannot be read */
 
 /* Device. Bits 7 and 5 were 1 in old standards and are still written so. */

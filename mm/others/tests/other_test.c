@@ -24,11 +24,6 @@ void other_test_start(const struct other_allocator *a)
     a->op_init(&test_pages);
 }
 
-const struct other_allocator *other_test_allocator(void)
-{
-    return test_allocator;
-}
-
 void other_test_check(void)
 {
     const char *wrong = test_allocator->op_check();

@@ -17,9 +17,6 @@ extern struct supply test_pages;
 /* An empty heap of this allocator, in an arena without an allocated page. */
 void other_test_start(const struct other_allocator *a);
 
-/* The allocator that was started last. */
-const struct other_allocator *other_test_allocator(void);
-
 /* Fails the case unless every invariant holds. */
 void other_test_check(void);
 
