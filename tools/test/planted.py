@@ -12,13 +12,13 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs/heap-bugs.md").read_text(encoding="utf-8")
+_PAGE = (ROOT / "docs/heap-bugs.md").read_text(encoding="utf-8")
 COLUMN = "SANITIZE"
 
 
 def _read_table():
     """[mode], {bug: {column: cell}}, {bug: what it does}."""
-    head, *rows = re.findall(r"^\| (?:bug|`[\w-]+`) \|.*$", PAGE, re.M)
+    head, *rows = re.findall(r"^\| (?:bug|`[\w-]+`) \|.*$", _PAGE, re.M)
     columns = [cell.strip() for cell in head.split("|")[3:-1]]
     cells, what = {}, {}
     for row in rows:

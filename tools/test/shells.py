@@ -49,7 +49,7 @@ ON_HOST = re.compile(r"make\b|qemu-|\w+/")
 TRIES = 40  # to see that all programs wait
 HAND_OUTS = Path("docs/labs")
 KEY = "^\\"
-COMMENT = re.compile(r"^ *<!-- (?:(run|not run): ?|(kmem))(.*?) ?-->$")
+COMMENT = re.compile(r"^ *<!-- (run|not run): ?(.*?) ?-->$")
 
 # Time is counted in instructions, so a busy host does not change the order of
 # events; while the whole machine waits, it is the host's time.
@@ -97,8 +97,8 @@ class Block:
             elif self.steps:
                 self.steps[-1].lines.append(line)
         comment = COMMENT.match(above)
-        self.said = comment and (comment[1] or comment[2])
-        words = shlex.split(comment[3]) if self.said == "run" else []
+        self.said = comment and comment[1]
+        words = shlex.split(comment[2]) if self.said == "run" else []
         self.name = words.pop(0) if words and "=" not in words[0] else str(page)
         self.options = dict(word.split("=", 1) for word in words)
 

@@ -1,8 +1,7 @@
 """The planted bugs (tools/workshop/bugs). Every bug in every debugging mode is
 found as and when the table in docs/heap-bugs.md says; the report agrees with
-the damage; workloads without a bug report nothing; the book's
-transcripts are true. The table is the only list of expectations: the
-kernel's own, after EXPECTED, is compared with it.
+the damage; workloads without a bug report nothing. The table is the only list
+of expectations: the kernel's own, after EXPECTED, is compared with it.
 
 A report of the allocator stops the machine, as a fault does: such a bug has a
 machine of its own. A kernel under the sanitizers must pass all this as well:
@@ -19,7 +18,7 @@ import pytest
 from conftest import ROOT, long, sanitized, tiers
 from tools.run import qemu
 from tools.test import planted
-from tools.test.planted import MODES, PAGE, TABLE, WHAT
+from tools.test.planted import MODES, TABLE, WHAT
 
 pytestmark = pytest.mark.workshop
 
@@ -345,60 +344,3 @@ def test_no_false_alarm(kernel):
 @pytest.mark.parametrize("command", WHOLE)
 def test_no_false_alarm_in_whole_workloads(kernel, modes, command):
     quiet(kernel, modes, [command])
-
-
-# ---- the book's transcripts ------------------------------------------------
-
-def transcripts():
-    """(kernel options, command, lines) of each block that begins with the
-    kernel's prompt."""
-    blocks = re.findall(r"^<!-- (kmem\S*) -->\n```\nslate> (.*)\n((?:.*\n)*?)"
-                        r"```$", PAGE, re.M)
-    return [pytest.param(*block, id=block[1].replace(" ", "_"))
-            for block in blocks]
-
-
-def normal(text):
-    """The text without the parts that differ by build or date."""
-    text = qemu.plain(text)
-    text = re.sub(r"\b(?:0x)?[0-9a-f]{7,8}\b", "ADDR", text)
-    text = re.sub(r"\+0x[0-9a-f]+(?= <|$)", "+OFF", text, flags=re.M)
-    text = re.sub(r"\d+ of \d+ are reached from \d+", "REACHED", text)
-    text = re.sub(r"time=T-[\d.]+", "time=T", text)
-    text = re.sub(r"\b\d+(\.\d)?(us|ms|s)\b", "AGE", text)
-    return [re.sub(r" +", " ", line).strip() for line in text.splitlines()]
-
-
-def test_there_are_five_transcripts():
-    assert len(transcripts()) >= 5
-
-
-# Frames of a backtrace that only a sanitized kernel has (SAN_LIST in
-# tools/make/kernel.mk).
-WRAPPED = re.compile(r"\d+ ADDR __wrap_kmem_(cache_)?z?(alloc|free)\+OFF")
-
-
-def frames(lines):
-    """The lines without these frames, and without the numbers of frames."""
-    return [re.sub(r"^\d+ (?=ADDR \w+\+OFF$)", "", line) for line in lines
-            if not WRAPPED.fullmatch(line)]
-
-
-@pytest.mark.parametrize("append, command, shown", transcripts())
-def test_transcripts_are_true(kernel, append, command, shown):
-    append = append.replace("+", " ")
-    if sanitized():  # its report is not the end
-        command = command.replace("bug ", "bug -s ")
-    result = qemu.run(kernel, f"{command}; poweroff", memory="64",
-                      append=append, budget=BUDGET)
-    said = normal(result.text.split("poweroff", 1)[1])
-    shown = normal(shown)
-    if sanitized():
-        said, shown = frames(said), frames(shown)
-    at = 0
-    for part in "\n".join(shown).split("\n…\n"):
-        lines = part.split("\n")
-        places = [i for i in range(at, len(said))
-                  if said[i:i + len(lines)] == lines]
-        assert places, f"not said:\n{part}\n\nsaid:\n" + "\n".join(said)
-        at = places[0] + len(lines)
