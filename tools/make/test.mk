@@ -340,11 +340,9 @@ test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 test-all: $(BOOK_ENV)/done $(MUTANTS) $(THREADED) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour
 	@$(MAKE) --no-print-directory tested
-	@$(MAKE) --no-print-directory test-kernels
 	@$(MAKE) --no-print-directory test DEBUG=1
 	@$(MAKE) --no-print-directory test SANITIZE=1
-	@$(PYTEST) $(ABREAST) -m '(long or sample) and not soak' \
-	    --ignore=tools/test/test_kernels.py tools/test
+	@$(PYTEST) $(ABREAST) -m '(long or sample) and not soak' tools/test
 
 test-times: | $(DEPS)             ## processor seconds of each test, as of the
                                   ## last runs of these two

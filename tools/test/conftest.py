@@ -42,9 +42,8 @@ for name in "MAKEFLAGS", "MFLAGS", "MAKELEVEL":
 sample, long, soak = pytest.mark.sample, pytest.mark.long, pytest.mark.soak
 
 # The longest files begin first, so that others run beside them to the end.
-LONGEST = ("test_labs", "test_sanitize", "test_kernels", "test_grade",
-           "test_bugs", "test_replay", "test_failures", "test_transcripts",
-           "test_host")
+LONGEST = ("test_labs", "test_kernels", "test_grade", "test_bugs",
+           "test_replay", "test_failures", "test_transcripts", "test_host")
 
 
 def copy_tree(folder):

@@ -2,7 +2,6 @@
 docs/heap-bugs.md, and the line of the source that is marked with its name.
 
     MODES, TABLE, WHAT   the chapter's table, without its column SANITIZE
-    survived()           the bugs after which the machine goes on, in a mode
     seen()               that column: a sanitizer's report of a bug in a mode
     marked()             the marked line
     culprit()            the function that it is in
@@ -29,16 +28,6 @@ def _read_table():
 
 
 MODES, TABLE, WHAT = _read_table()
-
-
-def survived(mode):
-    """The bugs after which the machine goes on in this mode, which are those
-    that `bug all` runs: no error report and no fault stops it. Two destroys
-    are refused with an error number; what is not as constructed is found by
-    the test's own destructor."""
-    return {"destroy-in-use", "destroy-twice", "constructed"} | {
-        bug for bug, row in TABLE.items()
-        if row[mode] in ("·", "scan", "reap", "leaks")}
 
 
 def seen(bug, mode):

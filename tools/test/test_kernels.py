@@ -1,22 +1,26 @@
 """Kernels that are built otherwise: each boots, and passes the suites of the
-kernel, those of programs, and a workload. `make test-kernels` runs this file
+kernel, those of programs, and workloads. `make test-kernels` runs this file
 alone; `make test DEBUG=1` and others run all tests on such a kernel."""
 
 import pytest
 
-from conftest import BUILD, other_kernel, sample
+from conftest import BUILD, other_kernel, tiers
 from tools.run import elf, qemu
 
-pytestmark = [sample, pytest.mark.plain, pytest.mark.spread]
+pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
 # By the folder of a build: its settings.
 KERNELS = {"sanitize": ["SANITIZE=1"], "debug": ["DEBUG=1"], "smp": ["SMP=1"],
-           "smp-debug": ["SMP=1", "DEBUG=1"]}
+           "smp-debug": ["SMP=1", "DEBUG=1"],
+           "sanitize-debug": ["SANITIZE=1", "DEBUG=1", "DWARF=0"]}
 PROGRAMS = ("run -p init usertests", "run -p init libtest",
-            "run -p init hackbench", "run -p init syscallfuzz -s 7 -n 1000")
+            "run -p init kenbus", "run -p init hackbench",
+            "run -p init syscallfuzz -s 7 -n 3000")
 CLEAN = "every invariant holds"
 
-each_kernel = pytest.mark.parametrize("name", KERNELS)
+each_kernel = pytest.mark.parametrize("name", tiers(
+    [], ["sanitize-debug"], samples=[k for k in KERNELS
+                                     if k != "sanitize-debug"]))
 
 
 def boot(name, *commands):
@@ -43,7 +47,7 @@ def test_suites_of_the_kernel(name):
 
 @each_kernel
 def test_programs(name):
-    run = boot(name, *PROGRAMS)
+    run = boot(name, *PROGRAMS, "stress 42 3000")
     verdict = run.named["user-tests"][0]
     assert verdict["passed"] > 150 and verdict["failed"] == 0, run.explain()
     assert [e["exit"] or e["signal"] for e in run.named["run"]] == \
