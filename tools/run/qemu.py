@@ -273,6 +273,16 @@ class Result:
             return "triple fault: the emulator stopped without a power off"
         return f"the emulator ended with status {self.status}"
 
+    def good(self):
+        """This result, of a run that must not fail, and in which no `verify`
+        that was typed finds anything."""
+        typed = [e for e in self.named.get("command", ())
+                 if e["name"] == "verify"]
+        if self.problem or \
+                self.text.count("files: every invariant holds") < len(typed):
+            raise AssertionError(self.explain())
+        return self
+
     def explain(self):
         """The report of a failed run."""
         parts = [f"problem: {self.problem}", "command: " +

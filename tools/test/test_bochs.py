@@ -18,18 +18,15 @@ def run(kernel, folder, commands):
 
 def test_the_product_boots_and_runs_programs(tmp_path):
     result = run(product("slate.elf", "kernel"), tmp_path,
-                 "run ls /bin; verify; poweroff")
-    assert result.problem is None, result.explain()
+                 "run ls /bin; verify; poweroff").good()
     text = qemu.plain(result.text)
     assert "slate> run ls /bin; verify; poweroff\n" in text  # no noise before
-    assert "kenbus" in text and "every invariant holds" in text
+    assert "kenbus" in text
 
 
 def test_the_suites_pass(tmp_path):
     kernel = product("slate-workshop.elf", "workshop")
-    result = run(kernel, tmp_path, "test; verify; poweroff")
-    assert result.problem is None, result.explain()
+    result = run(kernel, tmp_path, "test; verify; poweroff").good()
     cases = result.named["test"]
     assert [c for c in cases if not c["ok"] or c["skipped"]] == []
     assert len(cases) == len(elf.kernel_cases(kernel))
-    assert "every invariant holds" in result.text

@@ -19,8 +19,7 @@ COMMANDS = "bench self; bench kmem_cache; bench kmem; bench kinds; " \
 
 @pytest.fixture(scope="module")
 def figures(kernel):
-    result = qemu.run(kernel, COMMANDS)
-    assert not result.problem, result.explain()
+    result = qemu.run(kernel, COMMANDS).good()
     return {e["key"]: e["value"] for e in result.named["bench"]}
 
 

@@ -16,7 +16,6 @@ KERNELS = {"sanitize": ["SANITIZE=1"], "debug": ["DEBUG=1"], "smp": ["SMP=1"],
 PROGRAMS = ("run -p init usertests", "run -p init libtest",
             "run -p init kenbus", "run -p init hackbench",
             "run -p init syscallfuzz -s 7 -n 3000")
-CLEAN = "every invariant holds"
 
 each_kernel = pytest.mark.parametrize("name", tiers(
     [], ["sanitize-debug"], samples=[k for k in KERNELS
@@ -27,11 +26,9 @@ def boot(name, *commands):
     """A machine with as many processors as the kernel is for."""
     run = qemu.run(other_kernel(name, *KERNELS[name]),
                    "; ".join([*commands, "verify", "poweroff"]), memory="64",
-                   budget=100_000, initrd=BUILD / "initrd-workshop.tar",
-                   extra=["-smp", "4" if "SMP=1" in KERNELS[name] else "1"])
-    assert run.problem is None, run.explain()
+                   budget=100_000, initrd=BUILD / "initrd-workshop.tar", extra=[
+                       "-smp", "4" if "SMP=1" in KERNELS[name] else "1"]).good()
     assert "sanitizer" not in run.named, run.explain()
-    assert CLEAN in run.text, run.explain()
     return run
 
 

@@ -70,16 +70,14 @@ def test_scrollback(boot):
 @pytest.mark.parametrize("mebibytes", [8, 16, 128, 1024, 3072])
 def test_memory_sizes(workshop, mebibytes):
     run = qemu.run(workshop, "verify; meminfo; stress 1 2000; verify; poweroff",
-                   memory=memory(mebibytes))
-    assert run.problem is None, run.explain()
+                   memory=memory(mebibytes)).good()
     assert "panic" not in run.named, run.explain()
     assert "meminfo" in run.text
 
 
 def test_memory_above_4_gib_takes_no_tables(kernel):
     run = qemu.run(kernel, "meminfo; poweroff", memory="1G",
-                   extra=["-machine", "pc,max-ram-below-4g=64M"])
-    assert run.problem is None, run.explain()
+                   extra=["-machine", "pc,max-ram-below-4g=64M"]).good()
     frames = re.search(r"(?m)^frames +(\d+)", run.text)
     assert int(frames[1]) < 64 << 8, run.explain()
 
@@ -103,8 +101,8 @@ def test_too_little_memory_is_said_on_both_consoles(boot, workshop, little):
 # ---- options ---------------------------------------------------------------
 
 def test_unknown_option_is_reported_and_ignored(kernel):
-    run = qemu.run(kernel, "echo got-here; poweroff", append="frobnicate=1")
-    assert run.problem is None, run.explain()
+    run = qemu.run(kernel, "echo got-here; poweroff",
+                   append="frobnicate=1").good()
     assert "\ngot-here" in run.text.replace("\r", "")
     assert re.search(r"^option frobnicate=1 is not known", run.text, re.M)
 

@@ -117,8 +117,7 @@ def ask(kernel, *commands, cpus=4, **options):
     """What the kernel prints in a counted run, without what was typed."""
     done = qemu.run(kernel, "; ".join([*commands, "poweroff"]), memory="64",
                     budget=100_000, initrd=BUILD / "initrd-workshop.tar",
-                    extra=["-smp", str(cpus)], **options)
-    assert done.problem is None, done.explain()
+                    extra=["-smp", str(cpus)], **options).good()
     return qemu.plain(done.text).replace("\r", "").split("slate> ", 1)[1]
 
 
@@ -155,7 +154,6 @@ def test_the_commands_agree_and_a_reap_gives_everything_back(smp):
     assert float(shown[0]["region"][9]) > 90
     assert sum(after.values()) == 0
     assert all(cells[8] == "0" for cells in shown[1].values())
-    assert "every invariant holds" in text
 
 
 @pytest.mark.sample
@@ -179,7 +177,6 @@ def test_off_and_on(smp):
     assert float(shown[0]["task"][9]) > float(shown[1]["task"][9])
     assert {cells[0] for cells in shown[1].values()} == {"0"}
     assert shown[-1]["region"][0] == "15"
-    assert "every invariant holds" in text
 
 
 @pytest.mark.sample

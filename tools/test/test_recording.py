@@ -275,8 +275,8 @@ def test_wrong_words_change_nothing():
         "trace off": None,
         "trace off ": "trace: no trace is on; `trace on` begins one",
         "trace mark": "trace: no trace is on; `trace on` begins one"}
-    run = qemu.run(kernel(), "; ".join([*lines, "poweroff"]), append="trace=4")
-    assert run.problem is None, run.explain()
+    run = qemu.run(kernel(), "; ".join([*lines, "poweroff"]),
+                   append="trace=4").good()
     for said in filter(None, lines.values()):
         assert said in run.text, run.explain()
     assert len(run.named["status"]) == sum(map(bool, lines.values()))
@@ -334,8 +334,7 @@ def test_a_full_recording_is_marked(tmp_path):
     figures."""
     ram = tmp_path / "ram"
     ram.touch()
-    run = qemu.run(kernel(), "trace save none; poweroff", ram=ram)
-    assert run.problem is None, run.explain()
+    run = qemu.run(kernel(), "trace save none; poweroff", ram=ram).good()
     events = int(re.search(r"none has (\d+) records", run.text)[1])
     done = pack(ram, tmp_path)
     assert done.returncode == 1

@@ -257,6 +257,21 @@ def crasher(shared_path):
     return shared_path / "crash.elf"
 
 
+def test_a_good_run_ends_and_each_verify_holds():
+    typed, end = {"event": "command", "name": "verify"}, {"event": "poweroff"}
+    for text, events, good in (
+            ("files: every invariant holds", [typed, end], True),
+            ("files: every invariant holds", [typed], False),
+            ("every stamp was right, every invariant holds",
+             [typed, end], False)):
+        result = qemu.Result([], 0, text, events)
+        if good:
+            assert result.good() is result
+        else:
+            with pytest.raises(AssertionError, match="---- serial line"):
+                result.good()
+
+
 def test_triple_fault_is_told_from_power_off(crasher):
     run = qemu.run(crasher)
     assert run.status == 0 and run.problem.startswith("triple fault")

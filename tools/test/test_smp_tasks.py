@@ -43,7 +43,6 @@ def test_a_counted_run_is_the_same_each_time(request, kernel, count):
     assert verdict["failed"] == 0 and verdict["passed"] > 250, done.explain()
     assert [e["exit"] or e["signal"] for e in done.named["run"]] == \
         [0] * len(WORK), done.explain()
-    assert "every invariant holds" in done.text
     assert len(shares(done.text)) == count
     assert min(switches for switches, _ in shares(done.text)) > 0
     again = run(kernel, count, *WORK, "cpus", "leaks", "verify", budget=200_000)
@@ -79,7 +78,6 @@ def test_programs_on_processors_that_run_at_once(smp, turn):
     done = run(smp, 4, *WORK, "cpus", "verify", **AT_ONCE)
     verdict = done.named["user-tests"][0]
     assert verdict["failed"] == 0 and verdict["passed"] > 250, done.explain()
-    assert "every invariant holds" in done.text
 
 
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
@@ -87,7 +85,6 @@ def test_programs_on_processors_that_run_at_once(smp, turn):
 def test_cases_that_need_all_processors(smp, count, options):
     done = run(smp, count, *["test parallel"] * 3, "verify", **options)
     assert done.text.count("# 7 passed, 0 failed") == 3, done.explain()
-    assert "every invariant holds" in done.text
 
 
 def test_gdb_shows_each_processor(smp):
