@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tools.grading import workshop as copies
-from tools.run import qemu
+from tools.run import qemu, watchdog
 
 pytest_plugins = ["times"]
 
@@ -87,6 +87,14 @@ gc.disable()
 def pytest_collection_finish():
     gc.freeze()
     gc.enable()
+
+
+def execute(*argv, cwd=ROOT, **env):
+    """Runs a program of this machine, with these variables in addition to
+    those of the tests; returns its status and its output."""
+    return watchdog.run([str(word) for word in argv], cwd=cwd, encoding="utf-8",
+                        errors="replace", capture_output=True,
+                        env={**os.environ, **env})
 
 
 def product(name, target):

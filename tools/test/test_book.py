@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from conftest import ROOT, long
+from conftest import ROOT, execute, long
 from tools.book import book, hooks, names, search, sources
 from tools.book.edition import Edition
 from tools.grading import labs
@@ -167,9 +167,8 @@ def mkdocs(tree, config, folder):
     """Builds a site; mkdocs is strict, and hooks.py fails it with errors."""
     tool = ROOT / ".venv/book/bin/mkdocs"
     assert tool.exists(), "`make book` once makes .venv/book"
-    return subprocess.run([tool, "build", "-q", "-f", f"tools/book/{config}",
-                           "-d", folder], cwd=tree, check=False,
-                          capture_output=True, encoding="utf-8")
+    return execute(tool, "build", "-q", "-f", f"tools/book/{config}", "-d",
+                   folder, cwd=tree)
 
 
 class Site:
@@ -196,8 +195,7 @@ class Site:
     ("STUDENT=", "mkdocs"), ("STUDENT=1", "mkdocs"), ("INSTRUCTOR=0", "mkdocs"),
     ("INSTRUCTOR=1", "instructors")])
 def test_make_makes_the_students_edition_unless_told(setting, config):
-    done = subprocess.run(["make", "-n", "book", setting], cwd=ROOT, check=True,
-                          capture_output=True, encoding="utf-8")
+    done = execute("make", "-n", "book", setting)
     assert re.findall(r"-f tools/book/(\w+)\.yml", done.stdout) == [config]
     assert ("not for publishing" in done.stdout) == (config == "instructors")
 

@@ -5,11 +5,10 @@
 import copy
 import json
 import re
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, long, product
+from conftest import BUILD, execute, long, product
 from tools.measure import compare, scale
 from tools.run import qemu
 
@@ -228,9 +227,7 @@ def test_make_compare():
     out = BUILD / "compare"
     texts = []
     for _ in range(2):
-        done = subprocess.run(["make", "--no-print-directory", "compare"],
-                              cwd=ROOT, encoding="utf-8", check=False,
-                              capture_output=True)
+        done = execute("make", "--no-print-directory", "compare")
         assert done.returncode == 0, done.stderr
         texts.append((out / "compare.json").read_text(encoding="utf-8"))
     assert texts[0] == texts[1]
@@ -254,8 +251,6 @@ def test_make_compare():
 
 @long
 def test_yours_has_to_be_written_first():
-    done = subprocess.run(["make", "--no-print-directory", "compare",
-                           "ALLOCATOR=yours"], cwd=ROOT, encoding="utf-8",
-                          check=False, capture_output=True)
+    done = execute("make", "--no-print-directory", "compare", "ALLOCATOR=yours")
     assert done.returncode != 0
     assert "is not written yet" in done.stderr + done.stdout

@@ -2,15 +2,13 @@
 and programs that use it. Runs with a disk are not counted (docs/testing.md)."""
 # Tests: drivers/servers/ata/main.c, user/lib/block.c
 
-import os
 import re
 import struct
-import subprocess
 import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, execute
 from tools.run import disk, qemu, watchdog
 
 pytestmark = pytest.mark.workshop
@@ -220,11 +218,8 @@ def test_a_run_with_a_disk_is_not_counted(kernel, image):
 
 
 def make(*arguments):
-    return subprocess.run(
-        ["make", "--no-print-directory", "-o", str(BUILD / "slate.elf"),
-         "-o", str(BUILD / "initrd.tar"), *arguments], cwd=ROOT,
-        encoding="utf-8", check=False, capture_output=True,
-        stdin=subprocess.DEVNULL)
+    return execute("make", "--no-print-directory", "-o", BUILD / "slate.elf",
+                   "-o", BUILD / "initrd.tar", *arguments)
 
 
 def test_make_disk_and_make_run(kernel, tmp_path):
@@ -237,15 +232,13 @@ def test_make_disk_and_make_run(kernel, tmp_path):
         (ROOT / "user/disk/README").read_bytes()
     done = make("disk", f"BUILD={tmp_path}", "DISK_MB=x")
     assert done.returncode != 0 and "DISK_MB=x is not" in done.stderr
-    run_py = [sys.executable, "-m", "tools.run.run", str(kernel)]
     command = ("run -b -s names; run -b -s ata; run -p blocktest info; "
                "poweroff")
     for settings, said in [({"DISK": str(image)}, "6144 sectors"),
                            ({"DISK": "none"}, "DISK: none is not a file"),
                            ({"DISK": str(image), "ICOUNT": "1"},
                             "cannot be counted")]:
-        done = watchdog.run(
-            run_py, cwd=ROOT, encoding="utf-8", capture_output=True,
-            env={**os.environ, "CMD": command, **settings})
+        done = execute(sys.executable, "-m", "tools.run.run", kernel,
+                       CMD=command, **settings)
         assert said in done.stdout + done.stderr
         assert (done.returncode == 0) == (said == "6144 sectors")

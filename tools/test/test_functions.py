@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from conftest import ROOT
+from conftest import execute
 from tools.grading import functions, given
 
 pytestmark = pytest.mark.plain
@@ -175,7 +175,6 @@ def test_what_is_not_written_is_given(tmp_path, missing):
 
 
 def test_given_is_for_hand_outs():
-    done = subprocess.run(["make", "run", "GIVEN=1"], cwd=ROOT, check=False,
-                          capture_output=True, encoding="utf-8")
+    done = execute("make", "run", "GIVEN=1")
     assert done.returncode == 2
     assert "GIVEN is for the hand-out of a lab whose" in done.stderr

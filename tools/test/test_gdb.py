@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, execute
 from tools.run import watchdog
 
 COMMANDS = ["-ex", "echo at:", "-ex", "info line", "-ex", "list", "-ex", "step",
@@ -54,11 +54,9 @@ def test_shows_source_and_names_its_commands(session):
 
 @pytest.mark.parametrize("further", [[], ["-ex", "continue"]])
 def test_the_end_of_a_machine_that_powers_off(kernel, further):
-    done = watchdog.run(
-        [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "-batch",
-         "-ex", "break power_off", "-ex", "continue", *further, "-ex", "quit"],
-        cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**os.environ, "CMD": "poweroff"})
+    done = execute(sys.executable, "-m", "tools.run.debug", kernel, "--",
+                   "-batch", "-ex", "break power_off", "-ex", "continue",
+                   *further, "-ex", "quit", CMD="poweroff")
     assert "Breakpoint 2, power_off" in done.stdout, done.stdout
     assert ("signal SIGQUIT" in done.stdout) == bool(further), done.stdout
     assert "communication error" not in done.stdout, done.stdout
@@ -73,11 +71,9 @@ def test_a_long_name_of_the_folder_for_temporary_files(kernel, tmp_path):
     """The path of a Unix socket has at most 107 bytes."""
     folder = tmp_path / ("long" * 25)
     folder.mkdir()
-    done = watchdog.run(
-        [sys.executable, "-m", "tools.run.debug", str(kernel), "--", "--batch"],
-        cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**os.environ, "TMPDIR": str(folder)})
-    assert "Breakpoint 1, kmain" in done.stdout, done.stdout
+    done = execute(sys.executable, "-m", "tools.run.debug", kernel, "--",
+                   "--batch", TMPDIR=str(folder))
+    assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.skipif(not Path("/proc/self/cmdline").exists(),

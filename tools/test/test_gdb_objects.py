@@ -7,13 +7,12 @@ must give the same answers.
 
 import os
 import re
-import subprocess
 import sys
 
 import pytest
 
-from conftest import BUILD, ROOT
-from tools.run import gdb, watchdog
+from conftest import BUILD, ROOT, execute
+from tools.run import gdb
 from tools.test import transcript
 
 PAGE = ROOT / "docs/gdb-objects.md"
@@ -363,18 +362,14 @@ def test_wrong_input_is_one_line(run, command):
 def test_make_core_and_open_it(kernel, tmp_path):
     """The programs of `make core` and `make gdb CORE=`, on a panic."""
     file = tmp_path / "slate.core"
-    made = watchdog.run(
-        [sys.executable, "-m", "tools.run.core", str(kernel), str(file)],
-        cwd=ROOT, encoding="utf-8", capture_output=True,
-        env={**os.environ, "MEM": "16", "ICOUNT": "1",
-             "CMD": "run -b sleep 9; panic \"for a test\""})
+    made = execute(sys.executable, "-m", "tools.run.core", kernel, file,
+                   MEM="16", ICOUNT="1",
+                   CMD="run -b sleep 9; panic \"for a test\"")
     assert made.returncode == 0, made.stderr
     assert "the kernel has panicked; its memory is in" in made.stdout
-    opened = watchdog.run(
-        [sys.executable, "-m", "tools.run.debug", "--core", str(file),
-         str(kernel), "--", "--batch", "-ex", "slate ps", "-ex", "slate bt",
-         "-ex", "slate dmesg"], cwd=ROOT, encoding="utf-8",
-        capture_output=True)
+    opened = execute(sys.executable, "-m", "tools.run.debug", "--core", file,
+                     kernel, "--", "--batch", "-ex", "slate ps",
+                     "-ex", "slate bt", "-ex", "slate dmesg")
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
     assert "cmd_panic (" in opened.stdout, opened.stdout
@@ -382,9 +377,7 @@ def test_make_core_and_open_it(kernel, tmp_path):
 
 
 def test_core_needs_a_file_it_can_read(kernel):
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.run.debug", "--core", "nosuch",
-         str(kernel)], cwd=ROOT, check=False,
-         encoding="utf-8", capture_output=True)
+    done = execute(sys.executable, "-m", "tools.run.debug", "--core", "nosuch",
+                   kernel)
     assert done.returncode == 1
     assert done.stderr.startswith("make gdb: cannot read nosuch;")

@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-from conftest import BUILD, ROOT, long, tiers
-from tools.run import gdb, watchdog
+from conftest import BUILD, execute, long, tiers
+from tools.run import gdb
 
 # Programs allocate, switch, use a pipe and wait for the clock; at the end the
 # heap is counted.
@@ -282,10 +282,8 @@ def test_a_core_of_another_kernel(copied, workshop, shared_path):
 def test_without_a_machine(kernel):
     """On standard error, which comes last."""
     for line in "slate ps", "slate bt", "print $pid()":
-        done = watchdog.run(
-            ["gdb", "-nx", "-q", "--batch", "-x", "tools/gdb/slate.gdb",
-             str(kernel), "-ex", line], cwd=ROOT, encoding="utf-8",
-            capture_output=True)
+        done = execute("gdb", "-nx", "-q", "--batch", "-x",
+                       "tools/gdb/slate.gdb", kernel, "-ex", line)
         assert done.stderr.split(": ", 1)[1] == "no target; `target remote " \
             "STUB`, `core FILE` or `make gdb`\n", done.stderr
 

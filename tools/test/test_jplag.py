@@ -1,20 +1,17 @@
 """The layout of hand-ins for JPlag: submissions, the starter, the solution."""
 
-import subprocess
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, execute
 from tools.grading import archive, labs
 
 pytestmark = pytest.mark.plain
 
 
 def jplag(*arguments):
-    return subprocess.run([sys.executable, "-m", "tools.grading.jplag",
-                           *arguments], cwd=ROOT, encoding="utf-8",
-                          check=False, capture_output=True)
+    return execute(sys.executable, "-m", "tools.grading.jplag", *arguments)
 
 
 def files(folder):

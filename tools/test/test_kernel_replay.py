@@ -4,13 +4,12 @@ in instructions, on every allocator; and what is refused."""
 
 import random
 import re
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, product
+from conftest import BUILD, ROOT, execute, product
 from tools.measure import kernel_replay
-from tools.run import qemu, watchdog
+from tools.run import qemu
 
 pytestmark = pytest.mark.plain
 
@@ -193,21 +192,17 @@ def test_make_says_what_it_cannot(tmp_path):
     build = BUILD.relative_to(ROOT)
     path = tmp_path / "x.ktr"
     path.write_bytes(b"KTR")
-    done = subprocess.run(
-        ["make", "--no-print-directory", f"BUILD={build}",
-         "-o", f"{build}/compare/slab.elf", "-o", f"{build}/replay/replay",
-         "-o", f"{build}/initrd-workshop.tar",
-         "replay-kernel", f"TRACE={path}"], cwd=ROOT,
-        encoding="utf-8", check=False, capture_output=True)
+    done = execute(
+        "make", "--no-print-directory", f"BUILD={build}",
+        "-o", f"{build}/compare/slab.elf", "-o", f"{build}/replay/replay",
+        "-o", f"{build}/initrd-workshop.tar", "replay-kernel", f"TRACE={path}")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"replay: {path}: truncated: 3 bytes")
 
 
 def test_make_takes_the_allocator():
-    done = subprocess.run(
-        ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", "replay-kernel",
-         "ALLOCATOR=svr4"], cwd=ROOT, encoding="utf-8", check=False,
-        capture_output=True)
+    done = execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}",
+                   "replay-kernel", "ALLOCATOR=svr4")
     assert done.returncode == 0, done.stderr
     assert re.search(r"tools\.measure\.kernel_replay \S*/compare/svr4\.elf +\S*"
                      r"initrd-workshop\.tar \S*/replay/replay *$",

@@ -12,13 +12,12 @@ import json
 import os
 import re
 import shutil
-import subprocess
 from collections import Counter
 
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from conftest import BUILD, ROOT, long, other_kernel, sample, sanitized
+from conftest import BUILD, ROOT, execute, long, other_kernel, sample, sanitized
 from tools.grading import grading
 from tools.grading import lab as handout
 from tools.grading import cuts, labs, mutants, questions, screen, workshop
@@ -289,9 +288,8 @@ def test_answers_are_empty(lab):
     ("2", "mine: lab 2 is the same for everybody"),
     ("12", "mine: there is no lab 12")))
 def test_what_is_ones_own(number, said):
-    done = subprocess.run(
-        ["make", "--no-print-directory", "mine", f"LAB={number}", "SEED=10"],
-        cwd=ROOT, check=False, capture_output=True, encoding="utf-8")
+    done = execute("make", "--no-print-directory", "mine", f"LAB={number}",
+                   "SEED=10")
     assert (done.stdout or done.stderr).startswith(said)
     assert (done.returncode == 0) == (done.stderr == "")
 
@@ -362,8 +360,7 @@ def test_so_it_does_for_every_seed(bench, lab, tmp_path):
 
 def grade(tree, out, *arguments):
     """{item: {...}} of results.json, as tools/grade in `tree` writes it."""
-    done = subprocess.run([tree / "tools/grade", "--out", out, *arguments],
-                          check=False, capture_output=True, encoding="utf-8")
+    done = execute(tree / "tools/grade", "--out", out, *arguments)
     assert done.returncode in (0, 1), done.stderr
     data = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return {item["name"]: item for item in data["tests"]}
@@ -521,8 +518,7 @@ def patched(lab, patch, folder):
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
-    done = subprocess.run(["git", "apply", "-p1", patch], cwd=folder,
-                          check=False, capture_output=True, encoding="utf-8")
+    done = execute("git", "apply", "-p1", patch, cwd=folder)
     assert done.returncode == 0, done.stderr
     return labs.solved(ROOT, lab, {
         files[name]: (folder / name).read_text(encoding="utf-8")

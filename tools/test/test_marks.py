@@ -2,12 +2,11 @@
 
 import csv
 import json
-import subprocess
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import execute
 from tools.grading import roster
 from tools.grading.labs import LabError
 
@@ -63,13 +62,12 @@ def term(tmp_path):
         for name, text in (("roster.csv", students), ("late.toml", late),
                            ("times.csv", times)):
             (tmp_path / name).write_text(text, "utf-8")
-        done = subprocess.run(
-            [sys.executable, "-m", "tools.grading.marks",
-             "--roster", tmp_path / "roster.csv", "--late",
-             tmp_path / "late.toml", "--times", tmp_path / "times.csv",
-             "--out", tmp_path / "marks.csv", *options,
-             *sorted({tmp_path / name.split("/")[0] for name in results})],
-            cwd=ROOT, encoding="utf-8", check=False, capture_output=True)
+        done = execute(
+            sys.executable, "-m", "tools.grading.marks",
+            "--roster", tmp_path / "roster.csv", "--late",
+            tmp_path / "late.toml", "--times", tmp_path / "times.csv",
+            "--out", tmp_path / "marks.csv", *options,
+            *sorted({tmp_path / name.split("/")[0] for name in results}))
         return done.stdout + done.stderr, done.returncode, \
             rows(tmp_path / "marks.csv")
     return run
@@ -218,9 +216,7 @@ def test_seeds_for_those_without(tmp_path):
                     "e,,h,\n" + "".join(f"s{n},,,\n" for n in range(50)),
                     "utf-8")
     for new in 53, 0:
-        done = subprocess.run(
-            [sys.executable, "-m", "tools.grading.roster", path], cwd=ROOT,
-            encoding="utf-8", check=False, capture_output=True)
+        done = execute(sys.executable, "-m", "tools.grading.roster", path)
         assert done.stdout == f"{path}: {new} of 55 seeds are new\n"
         seeds = {s.name: s.seed for s in roster.read(path)}
     assert seeds["a"] == 5 and seeds["d"] == seeds["e"] == 7

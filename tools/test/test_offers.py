@@ -2,21 +2,15 @@
 targets that no other test runs."""
 
 import re
-import subprocess
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, execute
 
 pytestmark = pytest.mark.plain
 
 HERE = ROOT / "tools/test"
-
-
-def run(*argv):
-    return subprocess.run(argv, cwd=ROOT, encoding="utf-8", check=False,
-                          capture_output=True)
 
 
 def rows():
@@ -29,7 +23,7 @@ def rows():
 
 
 def test_the_table_lists_what_make_help_offers():
-    text = run("make", "help").stdout
+    text = execute("make", "help").stdout
     offered = re.findall(r"(?m)^  ([a-z0-9-]+) +", text)
     offered += re.findall(r"\b([A-Z][A-Z0-9_]*)=", text)
     listed = [name for names, _, _ in rows() for name in names]
@@ -39,8 +33,9 @@ def test_the_table_lists_what_make_help_offers():
 
 def collected(marks):
     """The files with a test of these marks."""
-    done = run(sys.executable, "-m", "pytest", "-c", "tools/test/pytest.ini",
-               "-q", "--collect-only", "-m", marks, "tools/test")
+    done = execute(sys.executable, "-m", "pytest", "-c",
+                   "tools/test/pytest.ini", "-q", "--collect-only", "-m", marks,
+                   "tools/test")
     return set(re.findall(r"(?m)^(?:.*/)?(test_\w+\.py)::", done.stdout))
 
 
@@ -62,7 +57,7 @@ def test_each_place_of_the_table_has_a_test_in_that_run():
 
 @pytest.mark.long
 def test_coverage_is_measured(tmp_path):
-    done = run("make", "coverage", f"BUILD={tmp_path}")
+    done = execute("make", "coverage", f"BUILD={tmp_path}")
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "coverage/index.html").exists()
     assert "mm/kmem_slab.c" in done.stdout
@@ -70,6 +65,6 @@ def test_coverage_is_measured(tmp_path):
 
 @pytest.mark.long
 def test_a_solution_earns_all_points_on_a_busy_machine():
-    done = run(sys.executable, "-m", "tools.grading.soak", "--lab", "1",
-               "--times", "1")
+    done = execute(sys.executable, "-m", "tools.grading.soak", "--lab", "1",
+                   "--times", "1")
     assert done.returncode == 0, done.stdout + done.stderr

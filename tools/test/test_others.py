@@ -4,15 +4,14 @@ tests of programs and workloads, counts every byte, and says what it has not."""
 
 import json
 import re
-import subprocess
 from collections import Counter
 
 import pytest
 
-from conftest import (BUILD, OTHERS, OTHERS_SHARED, ROOT, long, other_kernel,
-                      product, tiers)
+from conftest import (BUILD, OTHERS, OTHERS_SHARED, ROOT, execute, long,
+                      other_kernel, product, tiers)
 from test_magazines import with_mistake
-from tools.run import qemu, watchdog
+from tools.run import qemu
 from tools.test import mutants
 
 pytestmark = pytest.mark.plain
@@ -193,9 +192,7 @@ def test_a_kernel_has_one_allocator():
 
 
 def make(*arguments):
-    return subprocess.run(["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}",
-                           *arguments], cwd=ROOT, encoding="utf-8",
-                          check=False, capture_output=True)
+    return execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", *arguments)
 
 
 def test_make_runs_that_kernel():
@@ -449,8 +446,6 @@ def test_a_planted_mistake_is_found(tmp_path, name, old, new, case):
                                        "-lcmocka", "-lpthread", "-lm"])
     mistaken = with_mistake(program, "mmtest", f"mm/others/{name}.c",
                             [(old, new)], tmp_path)
-    done = watchdog.run([str(mistaken), case], cwd=ROOT, encoding="utf-8",
-                        capture_output=True, errors="replace",
-                        env={"ASAN_OPTIONS": "detect_leaks=0"})
+    done = execute(mistaken, case, ASAN_OPTIONS="detect_leaks=0")
     assert done.returncode != 0, done.stdout
     assert f"not ok 1 - {case}" in done.stdout

@@ -3,17 +3,15 @@ to its allocator, the files that are made of it, and what is refused."""
 # Tests: kernel/shell/cmd_trace.c
 
 import json
-import os
 import re
 import struct
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, product
-from tools.run import elf, qemu, watchdog
+from conftest import BUILD, ROOT, execute, product
+from tools.run import elf, qemu
 from tools.test import transcript
 
 pytestmark = pytest.mark.plain
@@ -30,17 +28,14 @@ def kernel():
 def make_trace(folder, commands, **settings):
     """What `make trace` runs."""
     named = {"CMD": commands, "APPEND": BUDGET, **settings}
-    return watchdog.run(
-        [sys.executable, "-m", "tools.run.trace", str(kernel()), str(PACK),
-         str(folder)], cwd=ROOT, encoding="utf-8", capture_output=True,
-        errors="replace", env={**os.environ, **named})
+    return execute(sys.executable, "-m", "tools.run.trace", kernel(), PACK,
+                   folder, **named)
 
 
 def listed(path):
     """The caches {number: (name, size)} and the events of a trace, as
     (what, time, operand, slot)."""
-    done = watchdog.run([str(REPLAY), "-l", str(path)], encoding="utf-8",
-                        capture_output=True)
+    done = execute(REPLAY, "-l", path)
     assert done.returncode == 0, done.stderr
     rows = [line.split() for line in done.stdout.splitlines()]
     caches = {int(row[1]): (row[3], int(row[2])) for row in rows
@@ -51,8 +46,7 @@ def listed(path):
 
 def requested(path):
     """{mark: bytes that clients had then}, as each replay finds them."""
-    done = watchdog.run([str(REPLAY), "-j", str(path)], encoding="utf-8",
-                        capture_output=True)
+    done = execute(REPLAY, "-j", path)
     assert done.returncode == 0, done.stderr
     found = {tuple(mark["requested"] for mark in json.loads(line)["marks"])
              for line in done.stdout.splitlines()}
@@ -177,10 +171,8 @@ def test_a_recording_repeats(recorded, tmp_path):
 
 
 def test_the_summary_shows_a_recording(recorded, tmp_path):
-    done = watchdog.run([sys.executable, "-m", "tools.measure.traces",
-                         str(REPLAY), str(recorded[0]), "--out",
-                         str(tmp_path / "work.svg")],
-                        cwd=ROOT, encoding="utf-8", capture_output=True)
+    done = execute(sys.executable, "-m", "tools.measure.traces", REPLAY,
+                   recorded[0], "--out", tmp_path / "work.svg")
     assert done.returncode == 0, done.stderr
     assert re.search(r"(?m)^page_table +4096 +\d+ ", done.stdout)
     assert "work: live bytes" in (tmp_path / "work.svg").read_text("utf-8")
@@ -325,8 +317,7 @@ def address():
 
 
 def pack(memory, folder, at=None):
-    return watchdog.run([str(PACK), str(memory), hex(at or address()),
-                         str(folder)], encoding="utf-8", capture_output=True)
+    return execute(PACK, memory, hex(at or address()), folder)
 
 
 def test_a_full_recording_is_marked(tmp_path):
@@ -344,8 +335,7 @@ def test_a_full_recording_is_marked(tmp_path):
     data = (tmp_path / "none.ktr").read_bytes()
     assert struct.unpack_from("<I", data, 8)[0] & 4
     assert struct.unpack_from("<I", data, 44)[0] == events
-    done = watchdog.run([str(REPLAY), str(tmp_path / "none.ktr")],
-                        encoding="utf-8", capture_output=True)
+    done = execute(REPLAY, tmp_path / "none.ktr")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (f"replay: the recorder lost {events} events: the "
                            "trace has no figures\n")
@@ -473,8 +463,7 @@ def test_no_memory_no_folder(tmp_path):
     (tmp_path / "empty").touch()
     assert pack(tmp_path / "empty", tmp_path, AT).stderr == (
         "pack: damaged: 0x100 is outside of memory\n")
-    done = watchdog.run([str(PACK), str(ram)], encoding="utf-8",
-                        capture_output=True)
+    done = execute(PACK, ram)
     assert (done.returncode, done.stderr) == (
         2, "usage: pack MEMORY ADDRESS FOLDER\n")
 
@@ -517,8 +506,7 @@ def test_the_book_has_that_run(tmp_path):
     done = make_trace(tmp_path, commands, APPEND="")
     assert done.returncode == 0, done.stdout + done.stderr
     said = qemu.plain(done.stdout).replace(str(tmp_path), "build/trace")
-    replayed = watchdog.run([str(REPLAY), str(tmp_path / "trace.ktr")],
-                            encoding="utf-8", capture_output=True)
+    replayed = execute(REPLAY, tmp_path / "trace.ktr")
     for wanted, lines in ((shown, said[said.index("slate> "):]),
                           (table, replayed.stdout)):
         assert transcript.matches(
@@ -527,10 +515,8 @@ def test_the_book_has_that_run(tmp_path):
 
 
 def test_make_runs_it():
-    done = subprocess.run(
-        ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", "trace",
-         "NAME=busy", "CMD=run kenbus"], cwd=ROOT, encoding="utf-8",
-        check=False, capture_output=True)
+    done = execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", "trace",
+                   "NAME=busy", "CMD=run kenbus")
     assert done.returncode == 0, done.stderr
     assert re.search(r"-m tools\.run\.trace \S*/slate-trace\.elf \S*/pack "
                      r"\S*/trace$", done.stdout.strip().splitlines()[-1])

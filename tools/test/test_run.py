@@ -13,7 +13,7 @@ import sys
 import pexpect
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, execute
 from tools.run import qemu, watchdog
 
 LEAVE = "\x01x"  # Ctrl-A X
@@ -140,11 +140,10 @@ def test_debug_server_waits_for_a_gdb(make):
     child = make("debug-server")
     child.expect(r"target remote (\S+)'")
     stub = child.match.group(1)
-    done = watchdog.run(
-        ["gdb", "-nx", "-q", "--batch", "-ex", f"target remote {stub}",
-         "-ex", "hbreak kmain", "-ex", "continue", "-ex", "detach",
-         str(BUILD / "slate-workshop.elf")],
-         encoding="utf-8", capture_output=True)
+    done = execute("gdb", "-nx", "-q", "--batch",
+                   "-ex", f"target remote {stub}", "-ex", "hbreak kmain",
+                   "-ex", "continue", "-ex", "detach",
+                   BUILD / "slate-workshop.elf")
     assert "Breakpoint 1, kmain" in done.stdout, done.stdout + done.stderr
     child.expect_exact("slate> ")
     child.send(LEAVE)
@@ -219,10 +218,7 @@ def test_a_closed_terminal_leaves_no_files(make, monkeypatch, tmp_path, target,
 def test_a_panic_ends_a_run_that_nobody_watches(make, kernel, commands):
     """Nobody types at a panic's prompt if the run was to end by itself, or
     without a terminal."""
-    done = watchdog.run(
-        [sys.executable, "-m", "tools.run.run", str(kernel)], cwd=ROOT,
-        env={**os.environ, "CMD": commands}, encoding="utf-8",
-        capture_output=True)
+    done = execute(sys.executable, "-m", "tools.run.run", kernel, CMD=commands)
     assert done.returncode == 9, done.stderr
     assert "panic: " in done.stdout and "slate!>" not in done.stdout
     child = make("run", f"CMD={commands}")
@@ -279,9 +275,7 @@ def test_triple_fault_is_told_from_power_off(crasher):
 
 
 def test_runner_reports_a_triple_fault(crasher):
-    done = watchdog.run(
-        [sys.executable, "-m", "tools.run.run", str(crasher)], cwd=ROOT,
-        encoding="utf-8", capture_output=True)
+    done = execute(sys.executable, "-m", "tools.run.run", crasher)
     assert done.returncode == 1
     assert "Triple fault" in done.stderr
 

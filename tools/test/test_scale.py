@@ -4,11 +4,10 @@ that have one lock and magazines for those with queues of each processor."""
 # Tests: tools/measure/scale.py
 
 import json
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT
+from conftest import BUILD, ROOT, execute
 from tools.measure import scale
 
 pytestmark = pytest.mark.plain
@@ -71,9 +70,7 @@ def test_one_processor_has_nothing_to_move(counted):
 
 def test_wrong_arguments():
     for arguments in ([], ["0"], ["9"], ["2", "0"], ["2", "5000"], ["x"]):
-        done = subprocess.run([PROGRAMS / "slab/mmscale", *arguments],
-                              capture_output=True,
-                              encoding="utf-8", check=False)
+        done = execute(PROGRAMS / "slab/mmscale", *arguments)
         assert done.returncode == 2 and "usage: mmscale" in done.stderr
 
 

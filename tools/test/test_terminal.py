@@ -2,17 +2,15 @@
 on the screen."""
 # Tests: kernel/shell/pager.c, drivers/console.c, drivers/screen.c
 
-import os
 import re
 import struct
-import subprocess
 import sys
 import zlib
 
 import pytest
 
-from conftest import ROOT
-from tools.run import qemu, watchdog
+from conftest import ROOT, execute
+from tools.run import qemu
 
 QUESTION = r"-- Space: a page, Enter: a line, c: all the rest, q: no more --"
 ASKS = re.escape(QUESTION.replace("\\", "")) + r"\x1b\[0m\Z"
@@ -154,10 +152,9 @@ def picture(path):
     ("poweroff", "the machine has ended", {b"\0\0\0", b"\xa8\xa8\xa8"})])
 def test_screenshots(kernel, tmp_path, command, end, colours):
     out = tmp_path / "slate.png"
-    said = watchdog.run(
-        [sys.executable, "-m", "tools.run.core", "--screen", str(kernel),
-         str(out)], cwd=ROOT, encoding="utf-8", stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**os.environ, "CMD": command}).stdout
+    done = execute(sys.executable, "-m", "tools.run.core", "--screen", kernel,
+                   out, CMD=command)
+    said = done.stdout + done.stderr
     assert end in said and f"its screen is in {out}" in said, said
     width, rows = picture(out)
     assert (width, len(rows)) == (720, 400)

@@ -1,12 +1,11 @@
 """`make test-times`: the cost of a test, its children included."""
 
 import json
-import subprocess
 import sys
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, execute
 
 pytestmark = pytest.mark.plain
 
@@ -29,18 +28,15 @@ def test_processor_seconds_are_noted_and_printed(tmp_path):
     (tmp_path / "pytest.ini").write_text(
         f"[pytest]\npythonpath = {ROOT}/tools/test\n", encoding="utf-8")
     out = tmp_path / "times/test.json"
-    run = subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "times", f"--times={out}"],
-        cwd=tmp_path, check=False, capture_output=True, encoding="utf-8")
+    run = execute(sys.executable, "-m", "pytest", "-p", "times",
+                  f"--times={out}", cwd=tmp_path)
     assert run.returncode == 0, run.stdout + run.stderr
     seconds = {name.split("::")[1]: value
                for name, value in json.loads(out.read_text("utf-8")).items()}
     assert set(seconds) == {"test_cheap", "test_child", "test_busy"}
     assert min(seconds["test_child"], seconds["test_busy"]) >= BUSY
     assert seconds["test_cheap"] < BUSY
-    shown = subprocess.run(
-        [sys.executable, ROOT / "tools/test/times.py", out.parent],
-        check=True, capture_output=True, encoding="utf-8").stdout
+    shown = execute(sys.executable, "tools/test/times.py", out.parent).stdout
     rows = [line.split() for line in shown.splitlines()]
     assert ["test_work.py"] == [row[2] for row in rows if len(row) == 3
                                 and row[1] == "3" and row[2] != "in"]

@@ -3,15 +3,13 @@ summarises a trace, and what both say of a damaged file."""
 # Tests: tools/measure/traces.py, mm/others/tests/replay/main.c
 
 import json
-import subprocess
 import sys
 from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD, OTHERS, ROOT
+from conftest import BUILD, OTHERS, ROOT, execute
 from tools.measure import traces
-from tools.run import watchdog
 
 pytestmark = pytest.mark.plain
 
@@ -59,9 +57,7 @@ REQUESTED = [965_500, 971_776, 1_067_140, 1_129_526]
 
 
 def replay(*arguments):
-    return watchdog.run([str(REPLAY), *map(str, arguments)], cwd=ROOT,
-                        encoding="utf-8", capture_output=True,
-                        errors="replace")
+    return execute(REPLAY, *arguments)
 
 
 def replay_json(*arguments):
@@ -297,9 +293,8 @@ def test_usage(arguments):
 
 def summary(*arguments):
     trace, out = arguments
-    return watchdog.run(
-        [sys.executable, "-m", "tools.measure.traces", str(REPLAY), str(trace),
-         "--out", str(out)], cwd=ROOT, encoding="utf-8", capture_output=True)
+    return execute(sys.executable, "-m", "tools.measure.traces", REPLAY, trace,
+                   "--out", out)
 
 
 LISTED = """\
@@ -354,10 +349,8 @@ def test_the_summary_of_r1(r1, tmp_path):
 def test_make_runs_both():
     for target, program in (("replay-trace", str(REPLAY.relative_to(ROOT))),
                             ("trace-summary", "-m tools.measure.traces")):
-        done = subprocess.run(
-            ["make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", target,
-             "TRACE=x/busy.ktr"], cwd=ROOT, encoding="utf-8", check=False,
-            capture_output=True)
+        done = execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", target,
+                       "TRACE=x/busy.ktr")
         assert done.returncode == 0, done.stderr
         last = done.stdout.replace("\\\n", " ").splitlines()[-1]
         assert program in last and "x/busy.ktr" in last

@@ -3,12 +3,11 @@ work, and nothing of that is lost."""
 
 import os
 import shutil
-import subprocess
 import sys
 
 import pytest
 
-from conftest import ROOT, sample
+from conftest import ROOT, execute, sample
 from tools.grading import upstream
 from tools.grading.labs import LabError
 
@@ -186,10 +185,8 @@ def test_the_same_files_are_the_same_commit(tmp_path):
 def test_make_lab_and_make_update(tmp_path):
     """The command, in a real hand-out."""
     for name in "out", "new":
-        done = subprocess.run(
-            [sys.executable, "-m", "tools.grading.lab", "--lab", "2", "--out",
-             tmp_path / name, "--git"], cwd=ROOT, encoding="utf-8",
-            check=False, capture_output=True)
+        done = execute(sys.executable, "-m", "tools.grading.lab", "--lab", "2",
+                       "--out", tmp_path / name, "--git")
         assert done.returncode == 0, done.stderr
     out, new = tmp_path / "out", tmp_path / "new"
     git, start = upstream.Repository(out), (out / "START-HERE.md")
@@ -199,9 +196,8 @@ def test_make_lab_and_make_update(tmp_path):
     (out / ".venv").symlink_to(ROOT / ".venv")
 
     def update(*arguments):
-        return subprocess.run(
-            ["make", "--no-print-directory", "update", *arguments], cwd=out,
-            encoding="utf-8", check=False, capture_output=True)
+        return execute("make", "--no-print-directory", "update", *arguments,
+                       cwd=out)
     assert "update: FROM is missing" in update().stderr
     page = "docs/labs/02-buddies/README.md"
     with open(new / page, "a", encoding="utf-8") as f:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, product
+from conftest import ROOT, execute, product
 from tools.web import page
 
 STRUCTS = "kmem_cache", "kmem_slab", "kmem_bufctl", "page", "task", "inode"
@@ -16,9 +16,7 @@ pytestmark = pytest.mark.plain
 
 
 def generate(kernel, out):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.web.layouts", kernel, out], cwd=ROOT,
-        encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return execute(sys.executable, "-m", "tools.web.layouts", kernel, out)
 
 
 @pytest.fixture(scope="module")
