@@ -36,6 +36,10 @@ PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "slate-workshop.elf", "initrd-workshop.tar")
 FLAGS = "flags"     # is copied last: then all are there
 
+# Is there while a boxed make runs. If the grader is killed, make is killed too,
+# and leaves files that are incomplete but newer than their sources.
+UNFINISHED = "build/unfinished"
+
 
 def planted_seed(name, text, seed):
     """The file's text, with the hand-out's seed if it is the seed file."""
@@ -176,6 +180,8 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
     env.update(LC_ALL="C", GCC_COLORS="")
     log = Path(tree) / "build/make.log"
     log.parent.mkdir(exist_ok=True)
+    if boxed:
+        (Path(tree) / UNFINISHED).touch()
     argv = sandbox.wrap(["make", "--no-print-directory", "-k",
                          f"-j{os.cpu_count()}",
                          f"PYTHON={packages()}/bin/python",
@@ -192,6 +198,8 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
             process.terminate()
             process.wait()
             status = "time"
+    if status in (0, 2):  # make has ended by itself
+        (Path(tree) / UNFINISHED).unlink(missing_ok=True)
     if status == 0:
         return None
     text = log.read_bytes()[:1 << 20].decode(errors="replace")
@@ -309,6 +317,8 @@ class Workshop:
         with `files` ({name: bytes}) in the place of its own. So the kernel is
         the student's, byte for byte, where the files are."""
         self.kind = kind(self.folder, lab)
+        if (self.folder / UNFINISHED).exists():
+            shutil.rmtree(self.folder / "build")
         if not (self.kind[0] / FLAGS).exists():
             self.begin(lab)
         if lab.number not in self.prebuilt:

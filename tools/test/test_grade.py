@@ -563,6 +563,19 @@ def test_one_tree(tree, graded):
     assert cases.get("tests") == "3" and cases.get("failures") == "0"
 
 
+def test_a_build_that_was_killed_is_not_used(tree, tmp_path):
+    """It leaves part of a file that is newer than its sources."""
+    shop = workshop.Workshop(tree, tmp_path / "work", Budget(PATIENCE),
+                             boxed=True)
+    lab, name = labs.load(tree, 0), "build/mm/buddy.o"
+    shop.put({"Makefile": b"workshop:\n\t: >%s; kill -9 $$PPID\n"
+              % name.encode()}, lab)
+    shop.build()
+    assert (shop.folder / name).read_bytes() == b""
+    shop.put({}, lab)
+    assert (shop.folder / name).read_bytes() == (tree / name).read_bytes()
+
+
 @pytest.fixture
 def here(tree):
     """The hand-out of the lab, solved but for the answer, in the folder where
