@@ -23,6 +23,7 @@ SUFFIX = ".tar.gz"
 
 # A whole tree with its sources and pages has 10 MiB in 1,300 files.
 LARGEST, MEMBERS = 32 << 20, 5000
+DEEPEST = 20    # parts of a name
 
 
 class ArchiveError(Exception):
@@ -57,6 +58,8 @@ def _problem(member):
     name = PurePosixPath(member.name)
     if name.is_absolute() or ".." in name.parts:
         return "leads out of the archive"
+    if len(name.parts) > DEEPEST:
+        return "is in too many folders"
     if not member.isreg():
         return "is no plain file"
     return None

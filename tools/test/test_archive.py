@@ -78,6 +78,7 @@ def test_names():
     (member("mm/disk", b"", type=tarfile.BLKTYPE), "is no plain file"),
     (member("mm/buddy.c/x"), "is a file and a folder"),
     (member("mm"), "is a file and a folder"),
+    (member("a/" * archive.DEEPEST + "x"), "is in too many folders"),
 ], ids=lambda value: value if isinstance(value, str) else value[0].name)
 def test_all_but_plain_files_is_left_out(tmp_path, odd, said):
     """The others are there. A link to a folder is no way out either."""
