@@ -19,6 +19,8 @@ import tempfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from tools.grading.grading import clean
+
 SUFFIX = ".tar.gz"
 
 # A whole tree with its sources and pages has 10 MiB in 1,300 files.
@@ -96,7 +98,7 @@ def _unpack(path, folder):
                         NotADirectoryError):
                     problem = "is a file and a folder"
             if problem:
-                notes.append(f"the archive's {member.name} {problem}")
+                notes.append(f"the archive's {clean(member.name)} {problem}")
     return notes
 
 

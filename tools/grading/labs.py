@@ -39,6 +39,7 @@ class LabError(Exception):
 def command(name, main, *errors):
     """Runs the main() of a command, whose result is the exit status. An error
     is one line, and the status 2."""
+    sys.stdout.reconfigure(errors="backslashreplace")  # as that of stderr
     try:
         sys.exit(main())
     except (LabError, OSError, *errors) as e:

@@ -169,7 +169,8 @@ def write_csv(rows, path):
         if not isinstance(grade, str):
             items += [o.item.name for o in grade.outcomes
                       if o.item.name not in items]
-    with open(path, "w", newline="", encoding="utf-8") as f:
+    with open(path, "w", newline="", encoding="utf-8",
+              errors="backslashreplace") as f:  # a name may be in Latin-1
         out = csv.writer(f)
         out.writerow(["submission", "lab", "seed", "score", *items, "notes"])
         for name, grade in rows:

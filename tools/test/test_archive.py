@@ -76,6 +76,7 @@ def test_names():
      "is no plain file"),
     (member("mm/pipe", b"", type=tarfile.FIFOTYPE), "is no plain file"),
     (member("mm/disk", b"", type=tarfile.BLKTYPE), "is no plain file"),
+    (member("mm/\udcfc.c", b"", type=tarfile.FIFOTYPE), "mm/?.c is no plain"),
     (member("mm/buddy.c/x"), "is a file and a folder"),
     (member("mm"), "is a file and a folder"),
     (member("a/" * archive.DEEPEST + "x"), "is in too many folders"),

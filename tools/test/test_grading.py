@@ -32,6 +32,12 @@ def test_reports_stand_odd_text():
     assert "\x1b" not in report.junit(grade)
 
 
+def test_a_name_that_is_not_utf_8_is_in_the_summary(tmp_path):
+    report.write_csv([("J\udcfcrg", "is not a folder")], tmp_path / "rows")
+    assert "\nJ\\udcfcrg,,,,is not a folder\n" in \
+        (tmp_path / "rows").read_text("utf-8")
+
+
 @pytest.mark.parametrize("state, told", (
     ("fail", True), ("panic", True), ("not written", False),
     ("no kernel", False), ("no answer", False), ("pass", False)))

@@ -131,12 +131,14 @@ def test_what_to_look_at(term, tmp_path):
     (tmp_path / "lab1/summary.csv").write_text(
         "submission,lab,seed,score,notes\ncarol,,,,is not a folder\n"
         "alice,1,1,80,\n", "utf-8")
-    said, status, _ = term({"lab1/alice": (1, 80, 2), "lab1/eve": (1, 9, 0)},
+    said, status, _ = term({"lab1/alice": (1, 80, 2), "lab1/eve": (1, 9, 0),
+                            "lab1/J\udcfcrg": (1, 9, 0)},
                            late=LATE.replace("dave", "eva"))
     assert status == 1
     assert "look at lab 1: no time of eve, which counts as in time\n" in said
     assert "look at lab 2: an extension of eva, not in the roster\n" in said
     assert "look at lab 1: eve is not in the roster\n" in said
+    assert "look at lab 1: J\\udcfcrg is not in the roster\n" in said
     assert "look at lab 1: alice was graded with seed 2, and has 1 in the " \
         "roster\n" in said
     assert f"look at carol: not graded in {tmp_path}/lab1: is not a folder\n" \
