@@ -162,14 +162,18 @@ def symbols(elf):
 
 def instructions(path, objdump):
     """The names of the privileged instructions in an object."""
-    done = subprocess.run([*objdump, "-d", "--no-show-raw-insn", path],
-                          check=True, capture_output=True, encoding="utf-8")
+    argv = [*objdump, "-d", "--no-show-raw-insn", path]
     found = set()
-    for name, rest in re.findall(
-            r"^\s+[0-9a-f]+:\t(?:(?:rep\w*|lock) )*(\S+)[ \t]*(.*)$",
-            done.stdout, re.M):
-        if PRIVILEGED.fullmatch(name) or SPECIAL.search(rest):
-            found.add(name)
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, encoding="utf-8",
+                          stderr=subprocess.DEVNULL) as process:
+        for line in process.stdout:
+            code = re.match(r"\s+[0-9a-f]+:\t(?:(?:rep\w*|lock) )*"
+                            r"(\S+)[ \t]*(.*)", line)
+            if code and (PRIVILEGED.fullmatch(code[1]) or
+                         SPECIAL.search(code[2])):
+                found.add(code[1])
+    if process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, argv)
     return found
 
 
@@ -278,7 +282,9 @@ def errors(tree, lab, budget, **options):
     for name, path in built:
         text = path.with_suffix(".i").read_text("utf-8", "replace")
         found += tokens(text, own, rules.asm)
-        found += objects(name, path, rules, disassembler(tree))
+    if not found:  # assembler could have made an object very large
+        for name, path in built:
+            found += objects(name, path, rules, disassembler(tree))
     return "\n".join(dict.fromkeys(found))
 
 

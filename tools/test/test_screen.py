@@ -2,6 +2,7 @@
 kinds are refused, and the labs' own solutions are not."""
 
 import subprocess
+import tracemalloc
 from types import SimpleNamespace
 
 import pytest
@@ -200,6 +201,20 @@ def test_what_a_lab_allows(lab):
         screen.text_of(screen.computed(ROOT, lab)), \
         "run python3 -m tools.grading.screen --write"
     assert screen.errors(ROOT, lab, Budget()) == ""
+
+
+def test_the_objects_of_wrong_tokens_are_not_looked_at(monkeypatch):
+    monkeypatch.setattr(screen, "tokens", lambda *_: ["wrong"])
+    monkeypatch.setattr(screen, "objects", lambda *_: ["looked at"])
+    assert screen.errors(ROOT, LAB, Budget()) == "wrong"
+
+
+def test_the_code_of_an_object_may_be_larger_than_memory():
+    tracemalloc.start()
+    screen.instructions("x", ["sh", "-c", f"yes {'x' * 99} | head -c 8000000"])
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 1000000
 
 
 @pytest.mark.parametrize("text, wrong", (
