@@ -40,6 +40,7 @@ ATTRIBUTES = {"always_inline", "cold", "const", "fallthrough", "format", "hot",
 BUILTINS = (r"expect|constant_p|offsetof|choose_expr|types_compatible_p|"
             r"unreachable|(clz|ctz|ffs|popcount|parity)l{0,2}|bswap\d\d|"
             r"(add|sub|mul)_overflow|va_\w+|mem\w+|str\w+|frame_address")
+ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"  # of an attribute, as far as read
 PRAGMAS = r"GCC (unroll|diagnostic)\b"
 DIRECTIVES = {"define", "elif", "else", "endif", "error", "if", "ifdef",
               "ifndef", "include", "pragma", "undef", "warning"}
@@ -108,8 +109,10 @@ def own_lines(preprocessed, names):
 
 def _outside(words):
     """Those of a list of attributes, "noinline, format(printf, 1, 2)", that
-    are not allowed."""
-    flat = re.sub(r"\([^()]*\)", "", words)
+    are not allowed. None is a list that cannot be read."""
+    if words is None:
+        return ["of this form"]
+    flat = re.sub(ARGUMENTS, "", words)
     names = {w.strip().strip("_") for w in flat.split(",") if w.strip()}
     return sorted(names - ATTRIBUTES)
 
@@ -133,11 +136,14 @@ def tokens(preprocessed, names, allowed=()):
     bare = re.sub(QUOTED, lambda m: '"' * len(m[0]), code, flags=re.M)
     wrong = [(at, f"{what} is not for hand-ins")
              for at, what in _asm(code, bare, allowed)]
-    for m in re.finditer(r"\b__attribute(?:__)?\s*\(\((.*?)\)\)", bare, re.S):
+    for m in re.finditer(
+            r"\b__attribute(?:__)?\b"
+            rf"(?:\s*\(\s*\(((?:[^()]|{ARGUMENTS})*)\)\s*\))?", bare):
         wrong += [(m.start(), f"the attribute {word} is not for hand-ins")
                   for word in _outside(m[1])]
     for pattern, what in (
-            (r"\[\s*\[", "[[attributes]]"), (r"\bgoto\s*\*", "goto *"),
+            (r"(\[|<:)\s*(\[|<:)", "[[attributes]]"),
+            (r"\bgoto\s*\*", "goto *"),
             (rf"\b__builtin_(?!(?:{BUILTINS})\b)\w+", "{}"),
             (rf"^[ \t]*#\s*pragma\s+(?!{PRAGMAS}).*$", "{}")):
         wrong += [(m.start(), f"{what.format(m[0].strip())} is not for "

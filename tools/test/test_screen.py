@@ -25,6 +25,8 @@ HONEST = r"""
 
 /* A comment may say asm, __attribute__((section("x"))), or
 # 5 "that" */
+static void say(int n, const char *format, ...)
+    __attribute__ ((unused, format(printf, 2, 3)));
 static int __attribute__((unused, noinline)) twice(int n)
 {
     return 2 * n; // it's /* no comment
@@ -103,6 +105,10 @@ HOSTILE = {
     "section-pasted": (body("", "#define P(a, b) a##b\n"
                             'P(__attri, bute__)((section("odd"))) int x;'),
                        "attribute section"),
+    "section-spaced": (body("", '__attribute__( (section(".text.z")) ) int x;'),
+                       "attribute section"),
+    "section-nested": (body("", '__attribute__((section((((".text.z")))))) '
+                            "int x;"), "attribute of this form"),
     "constructor": (body("", "__attribute__((constructor)) static void f"
                          "(void) {}"), "attribute constructor"),
     "destructor": (body("", "__attribute__((unused, destructor(101))) static "
@@ -117,6 +123,8 @@ HOSTILE = {
     "naked": (body("", "__attribute__((naked)) void more(void) {}"),
               "attribute naked"),
     "c2x": (body("", '[[gnu::section("odd")]] int x;'), "[[attributes]]"),
+    "c2x-digraphs": (body("", '<:<:gnu::section(".text.z"):>:> int x;'),
+                     "[[attributes]]"),
     "pragma-weak": ("#pragma weak more = work\n" + WORK, "#pragma weak"),
     "pragma-extname": ("#pragma redefine_extname work panic\n" + WORK,
                        "#pragma redefine_extname"),
