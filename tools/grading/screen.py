@@ -61,33 +61,55 @@ OF_LOCKS = {"cli", "popf", "pushf"}
 
 # Strings and characters; one without its second quote goes to the line's end,
 # as it does for gcc.
-QUOTED = r'"(?:\\.|[^"\\\n])*(?:"|$)|\'(?:\\.|[^\'\\\n])*(?:\'|$)'
+QUOTED = r'"(?:\\.?|[^"\\\n])*(?:"|$)|\'(?:\\.?|[^\'\\\n])*(?:\'|$)'
+
+
+# What joins a line to the next for gcc, which looks for comments later; and
+# what stands for a comment and for each end of a line in it.
+SPLICE = r"\\[ \t\f\v\0]*\r?\n"
+COMMENT, END = "\udc00", "\udc01"    # in no text
 
 
 # ---- tokens ----------------------------------------------------------------
 
-def _lines(text):
-    """(number, line) of a source without comments, spliced lines joined."""
-    blank = re.sub(
+def _joined(text):
+    """A source whose spliced lines are joined, with empty lines in the place
+    of those that are gone."""
+    return re.sub(rf"^(?:.*{SPLICE})+.*", lambda m: re.sub(SPLICE, "", m[0]) +
+                  "\n" * m[0].count("\n"), text.removeprefix("\ufeff"),
+                  flags=re.M)
+
+
+def _lines(joined):
+    """(number, line) of a joined source, each comment one character."""
+    bare = re.sub(
         rf"//[^\n]*|/\*(?:[^*]|\*(?!/))*\*/|{QUOTED}",
-        lambda m: re.sub(r"[^\n\f]", " ", m[0]) if m[0][0] == "/" else m[0],
-        text.replace("\\\r\n", "\\\n").replace("\\\n", "\f"), flags=re.M)
+        lambda m: COMMENT + END * m[0].count("\n") if m[0][0] == "/" else m[0],
+        joined, flags=re.M)
     number = 1
-    for line in blank.split("\n"):
-        yield number, line.replace("\f", " ")
-        number += 1 + line.count("\f")
+    for line in bare.split("\n"):
+        yield number, line.replace(END, "")
+        number += 1 + line.count(END)
 
 
 def directives(name, text):
     """What is wrong with the preprocessor's lines of a source. One that renames
-    the file, or a raw string that hides one, would mislead tokens()."""
+    the file would mislead tokens(); a raw string or the name of a header that
+    seems to have a comment could hide it."""
+    joined = _joined(text)
     found = [f"{name}: error: raw strings are not for hand-ins"] \
-        if re.search(r'\b(u8|[uUL])?R"', text) else []
-    for number, line in _lines(text):
-        word = re.match(r"\s*(?:#|%:)\s*(\w*)", line)
-        if word and word[1] not in DIRECTIVES and word[1] != "":
+        if re.search(r'\b(u8|[uUL])?R"', joined) else []
+    for number, line in _lines(joined):
+        word = re.match(rf"[\s{COMMENT}]*(?:#|%:)[\s{COMMENT}]*(\w*)", line)
+        if not word:
+            continue
+        if word[1] not in DIRECTIVES and word[1] != "":
             found.append(f"{name}:{number}: error: #{word[1]} is not for "
                          "hand-ins")
+        elif word[1] in ("if", "elif", "include") and \
+                re.search(rf"<[^>]*{COMMENT}", line):
+            found.append(f"{name}:{number}: error: a comment after < in "
+                         f"#{word[1]} is not for hand-ins")
     return found
 
 

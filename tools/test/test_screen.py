@@ -25,6 +25,9 @@ HONEST = r"""
 
 /* A comment may say asm, __attribute__((section("x"))), or
 # 5 "that" */
+#if 1 > 0 && \
+    defined(SMP) // < that
+#endif
 static void say(int n, const char *format, ...)
     __attribute__ ((unused, format(printf, 2, 3)));
 static int __attribute__((unused, noinline)) twice(int n)
@@ -79,6 +82,21 @@ HOSTILE = {
     "marker-behind-a-quote": ("#define Q '/*\n# 5 \"mm/kmem.h\"\n"
                               "#define R '*/\n", "#5"),
     "marker-spliced": ('#\\\n 5 "mm/kmem.h"\n', "#5"),
+    "marker-after-a-blank": ('const char *s = "\\ \n/* ";\n'
+                             '# 5 "mm/kmem.h"\n/* */', "#5"),
+    "marker-after-a-spliced-quote": ('const char *s = "\\\\\n" /* ";\n'
+                                     '# 5 "mm/kmem.h"\n/* */', "#5"),
+    "marker-after-a-spliced-end": ('/* *\\\n/\n# 5 "mm/kmem.h"\n/* */\n',
+                                   "#5"),
+    "marker-around-a-comment": ('# /*\n*/ 5 "mm/kmem.h"\n', "#5"),
+    "marker-after-no-header": ('#if 0\n#include </*>\n#endif\n'
+                               '# 5 "mm/kmem.h"\n/* */\n', "comment after <"),
+    "marker-after-a-question": ("#define P(a, b) a##b\n"
+                                "#if P(__has_, include)(</*>)\n#endif\n"
+                                '# 5 "mm/kmem.h"\n/* */\n',
+                                "comment after <"),
+    "marker-after-a-mark": ('\ufeff# 5 "mm/kmem.h"\n', "#5"),
+    "raw-string-spliced": ('const char *s = R\\\n"(/*)";\n', "raw strings"),
     "raw-string": ('const char *s = R"(/*)";\n', "raw strings"),
     "next": ("#include_next <stddef.h>\n", "#include_next"),
     # what is included
