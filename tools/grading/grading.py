@@ -12,11 +12,12 @@ import mmap
 import os
 import re
 import runpy
+import shutil
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from signal import SIGKILL, SIGXCPU
+from signal import SIGBUS, SIGKILL, SIGXCPU
 
 from tools.grading import stopped
 from tools.grading.budget import SLOWEST, Spent
@@ -162,6 +163,10 @@ def _boot(kernel, test, lab, ram, within):
     if result.status in (1, 126, 127) and result.log.strip() and \
             not result.events and not result.text:
         raise GradeError(f"QEMU does not start: {result.log.strip()}")
+    if sandbox.signal_of(result.status) == SIGBUS and \
+            shutil.disk_usage(ram).free < int(test.memory) << 20:
+        raise GradeError("no room for the machine's memory in "
+                         f"{os.path.dirname(ram)}")
     return result
 
 

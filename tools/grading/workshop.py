@@ -7,6 +7,7 @@ docs/labs.md says how hostile submissions are handled.
 """
 
 import contextlib
+import errno
 import fcntl
 import os
 import re
@@ -152,6 +153,12 @@ def _first_errors(text):
     return "\n".join(lines[j] for j in keep if j < len(lines))
 
 
+def _full(text):
+    """Whether the output of a failed build says that the disk is full; not of
+    a line of a source, where #error could say so."""
+    return re.search(r"(?m)^(?!\s|\S+:\d+:).*No space left on device", text)
+
+
 def compiler(tree):
     """The compiler that has built a tree, or nothing."""
     for build in Path(tree) / "build", Path(tree) / "build/smp":
@@ -206,6 +213,8 @@ def make(tree, budget, targets=("workshop",), options=(), boxed=False):
     if status == "time":
         shutil.rmtree(log.parent)  # a file in it may be incomplete
         text += "\nerror: compiling takes too long"
+    elif _full(text):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(tree))
     return _first_errors(text)
 
 

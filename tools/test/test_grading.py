@@ -4,7 +4,9 @@ are in test_grade.py."""
 import os
 import re
 import shutil
+import signal
 import subprocess
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
@@ -16,7 +18,7 @@ from tools.grading import grading, questions, report, workshop
 from tools.grading.grading import Grade, Outcome
 from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
-from tools.run import sandbox
+from tools.run import qemu, sandbox
 
 pytestmark = pytest.mark.plain
 
@@ -153,6 +155,31 @@ def test_a_checker_that_fails_calls_nothing_wrong(fails, said):
                                {"check": check}, questions.Machine(ROOT, "k"))
     assert found.state == "not checked" and found.text[0].startswith(said)
     assert found.score == 0
+
+
+# ---- a full disk -----------------------------------------------------------
+
+def test_a_machine_without_room_for_its_memory(monkeypatch):
+    """The kernel is not the cause. QEMU is killed when it cannot enlarge the
+    file."""
+    result = qemu.Result([], 128 + signal.SIGBUS, "", [])
+    monkeypatch.setattr(qemu, "run", lambda *_, **options: result)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    with pytest.raises(grading.GradeError, match="no room for the machine's"):
+        grading.run_test(SimpleNamespace(path="k"),
+                         LabTest("0.a", ["0.1"], 7, "why?"),
+                         SimpleNamespace(shift=0, cpus=1), budget.Budget())
+
+
+def test_a_build_without_room_is_no_error_of_the_source(tmp_path):
+    said = "No space left on device"
+    rule = "workshop:\n\t@echo '%s'; exit 1\n"
+    (tmp_path / "Makefile").write_text(rule % f"as: x.o: {said}", "utf-8")
+    with pytest.raises(OSError, match=said):
+        workshop.make(tmp_path, budget.Budget())
+    (tmp_path / "Makefile").write_text(rule % f"x.c:1:2: #error {said}",
+                                       "utf-8")
+    assert said in workshop.make(tmp_path, budget.Budget())
 
 
 # ---- the budget ------------------------------------------------------------
