@@ -16,6 +16,7 @@ if all points were earned, 1 if not, 2 if grading failed.
 """
 
 import argparse
+import contextlib
 import sys
 from pathlib import Path
 
@@ -136,16 +137,18 @@ class Grader:
                                       boxed=True)
         self.own = workshop.Workshop(ROOT, base / "pristine", Budget())
 
+    @contextlib.contextmanager
     def pristine(self, lab, seed):
-        """A Machine with the kernel of the lab's solution."""
-        self.own.budget.begin()
+        """A Machine with the kernel of the lab's solution, which no other
+        grader builds anew meanwhile."""
         with self.own.alone():
+            self.own.budget.begin()
             self.own.put({}, lab, seed)
             built = self.own.build()
-        if built.kernel is None:
-            raise GradeError("the grader's own tree does not build:\n"
-                             f"{built.errors}")
-        return Machine(self.own.folder, built.kernel, seed, self.own.budget)
+            if built.kernel is None:
+                raise GradeError("the grader's own tree does not build:\n"
+                                 f"{built.errors}")
+            yield Machine(self.own.folder, built.kernel, seed, self.own.budget)
 
     def build(self, lab):
         """Builds what was put into the workshop; there is no kernel if it has
@@ -193,11 +196,13 @@ class Grader:
         given = questions.read_answers(sheet)[0]
         kept = any(given.get(q.id, "") != "" and (q.pristine or not kernel)
                    for q in lab.questions)
-        with self.budget.paused():
-            pristine = self.pristine(lab, seed) if kept else None
-        own = Machine(self.shop.folder, kernel, seed, self.budget) \
-            if kernel else pristine
-        grade.outcomes += answers_of(lab, sheet, own, pristine)
+        with contextlib.ExitStack() as stack:
+            with self.budget.paused():
+                pristine = stack.enter_context(self.pristine(lab, seed)) \
+                    if kept else None
+            own = Machine(self.shop.folder, kernel, seed, self.budget) \
+                if kernel else pristine
+            grade.outcomes += answers_of(lab, sheet, own, pristine)
         grade.problems += questions.unknown(lab, sheet)
 
 

@@ -63,7 +63,8 @@ def main():
     lab, solve = asked(options.lab)
     grader = grade.Grader(options)
     for seed, names in seeds(options).items():
-        print(key(lab, solve, grader.pristine(lab, seed), names), flush=True)
+        with grader.pristine(lab, seed) as machine:
+            print(key(lab, solve, machine, names), flush=True)
 
 
 if __name__ == "__main__":

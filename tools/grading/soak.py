@@ -31,10 +31,10 @@ def solution(lab, folder):
         shutil.copy(ROOT / lab.solution(ROOT, name), folder / name)
     if lab.questions:
         options = argparse.Namespace(patience=EACH, budget=WHOLE, work=None)
-        machine = grader.Grader(options).pristine(lab, 0)
         checker = questions.load_checker(ROOT / lab.answers[1])
-        (folder / lab.answers[0]).write_bytes(
-            questions.write_answers(checker["solve"](machine)))
+        with grader.Grader(options).pristine(lab, 0) as machine:
+            (folder / lab.answers[0]).write_bytes(
+                questions.write_answers(checker["solve"](machine)))
 
 
 def grade(lab, tree, out):

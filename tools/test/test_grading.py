@@ -1,6 +1,7 @@
 """The grader's parts, each alone: reports, the sandbox. Whole runs
 are in test_grade.py."""
 
+import fcntl
 import os
 import re
 import shutil
@@ -155,6 +156,16 @@ def test_a_checker_that_fails_calls_nothing_wrong(fails, said):
                                {"check": check}, questions.Machine(ROOT, "k"))
     assert found.state == "not checked" and found.text[0].startswith(said)
     assert found.score == 0
+
+
+def test_no_grader_builds_a_kernel_that_another_one_runs(tmp_path):
+    mine = grader.Grader(SimpleNamespace(patience=9, budget=9, work=tmp_path))
+    mine.own.put = lambda *_: None
+    mine.own.build = lambda: workshop.Built("kernel")
+    with mine.pristine(None, 0), open(tmp_path / "pristine.lock",
+                                      encoding="utf-8") as lock:
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 # ---- a full disk -----------------------------------------------------------
