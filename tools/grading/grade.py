@@ -36,6 +36,10 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = 0.3
 
 
+# The folders to build in. Results are in the same one, if no other is named.
+SHOPS = "work", "pristine"
+
+
 class Skipped(Exception):
     """A tree cannot be graded; the text says why."""
 
@@ -133,9 +137,9 @@ class Grader:
         self.options = options
         self.budget = Budget(options.patience, options.budget)
         base = Path(options.work or ROOT / "build/grade")
-        self.shop = workshop.Workshop(ROOT, base / "work", self.budget,
+        self.shop = workshop.Workshop(ROOT, base / SHOPS[0], self.budget,
                                       boxed=True)
-        self.own = workshop.Workshop(ROOT, base / "pristine", Budget())
+        self.own = workshop.Workshop(ROOT, base / SHOPS[1], Budget())
 
     @contextlib.contextmanager
     def pristine(self, lab, seed):
@@ -255,7 +259,7 @@ def folder_names(trees):
     for tree in trees:
         name = archive.name_of(tree) or "root"
         number, free = 2, name
-        while free in names:
+        while free in names or free in SHOPS:
             number, free = number + 1, f"{name}-{number}"
         names.append(free)
     return names

@@ -158,6 +158,13 @@ def test_a_checker_that_fails_calls_nothing_wrong(fails, said):
     assert found.score == 0
 
 
+# ---- folders and disks -----------------------------------------------------
+
+def test_results_have_folders_of_their_own():
+    assert grader.folder_names(["a/ann", "b/ann.tgz", "work", "pristine"]) == \
+        ["ann", "ann-2", "work-2", "pristine-2"]
+
+
 def test_no_grader_builds_a_kernel_that_another_one_runs(tmp_path):
     mine = grader.Grader(SimpleNamespace(patience=9, budget=9, work=tmp_path))
     mine.own.put = lambda *_: None
@@ -167,8 +174,6 @@ def test_no_grader_builds_a_kernel_that_another_one_runs(tmp_path):
         with pytest.raises(BlockingIOError):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-
-# ---- a full disk -----------------------------------------------------------
 
 def test_a_machine_without_room_for_its_memory(monkeypatch):
     """The kernel is not the cause. QEMU is killed when it cannot enlarge the
