@@ -76,8 +76,8 @@ def not_graded(folder):
     path = folder / "summary.csv"
     if not path.exists():
         return {}
-    with open(path, newline="", encoding="utf-8") as f:
-        return {row["submission"]: row["notes"] for row in csv.DictReader(f)
+    with roster.table(path, "submission", "score", "notes") as rows:
+        return {row["submission"]: row["notes"] for row in rows
                 if row["score"] == ""}
 
 
@@ -174,12 +174,8 @@ def read_times(path):
     """{(lab, submission): time} of a CSV file; {} without one."""
     if not path:
         return {}
-    with open(path, newline="", encoding="utf-8-sig") as f:
-        rows = csv.DictReader(f, restval="")
-        if not {"name", "lab", "time"} <= set(rows.fieldnames or ()):
-            raise LabError(f"{path}: its first line must name the columns "
-                           "name, lab and time")
-        found = {}
+    found = {}
+    with roster.table(path, "name", "lab", "time") as rows:
         for row in rows:
             text = row["time"].strip().replace("Z", "+00:00")
             try:

@@ -11,6 +11,7 @@ as one of them. Only `name` and `seed` are required; other columns are kept.
 """
 
 import argparse
+import contextlib
 import csv
 import os
 import re
@@ -36,15 +37,27 @@ def seed_number(text):
     return int(text)
 
 
+@contextlib.contextmanager
+def table(path, *columns):
+    """A csv.DictReader of a file that must have these columns."""
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as f:
+            rows = csv.DictReader(f, restval="")
+            if not set(columns) <= set(rows.fieldnames or ()):
+                raise LabError(f"{path}: its first line must name the columns "
+                               f"{', '.join(columns)}")
+            yield rows
+    except UnicodeDecodeError as e:
+        raise LabError(f"{path}: is not UTF-8") from e
+    except csv.Error as e:
+        raise LabError(f"{path}: {e}") from e
+
+
 def read(path, required=("name", "seed")):
     """The students of a roster, checked. Seeds may be missing if they are not
     required."""
     students = {}
-    with open(path, newline="", encoding="utf-8-sig") as f:
-        rows = csv.DictReader(f, restval="")
-        if not set(required) <= set(rows.fieldnames or ()):
-            raise LabError(f"{path}: its first line must name the columns "
-                           f"{' and '.join(required)}")
+    with table(path, *required) as rows:
         for row in rows:
             place = f"{path}:{rows.line_num}"
             if None in row:

@@ -724,7 +724,7 @@ def test_the_open_stage(tree, graded):
     (["right"], "handed out with seed 2: use --roster or --seed"),
     (["--name", "a", "right", "right"], "--name is for one tree"),
     (["--roster", "/nowhere", "right"], "No such file"),
-    (["--roster", "right/.lab", "right"], "must name the columns name and"),
+    (["--roster", "right/.lab", "right"], "must name the columns name, seed"),
     (["--patience", "0", "right"], "at least a second"),
 ])
 def test_usage(tree, graded, arguments, said):

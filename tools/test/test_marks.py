@@ -61,7 +61,7 @@ def term(tmp_path):
                 "utf-8")
         for name, text in (("roster.csv", students), ("late.toml", late),
                            ("times.csv", times)):
-            (tmp_path / name).write_text(text, "utf-8")
+            (tmp_path / name).write_text(text, "utf-8", "surrogateescape")
         done = execute(
             sys.executable, "-m", "tools.grading.marks",
             "--roster", tmp_path / "roster.csv", "--late",
@@ -170,6 +170,9 @@ def test_canvas_imports_it(term, tmp_path):
     ({"students": "name,seed\n"}, "roster.csv: there is no student"),
     ({"students": "seed\n1\n"}, "its first line must name the columns name"),
     ({"students": "name,group\na,b\nb,\n"}, "b is a group and a student"),
+    ({"students": "name,seed\nJ\udcfcrg,1\n"}, "roster.csv: is not UTF-8"),
+    ({"students": "name,seed\n" + "a" * 200000}, "roster.csv: field larger"),
+    ({"times": "name,lab,time\nJ\udcfcrg\n"}, "times.csv: is not UTF-8"),
     ({"late": "keep = [110]\n"}, "keep: 110 is no per cent"),
     ({"late": "kept = 1\n"}, "kept: not a key, or not of its type"),
     ({"late": "free = true\n"}, "free: not a key, or not of its type"),
@@ -179,7 +182,7 @@ def test_canvas_imports_it(term, tmp_path):
     ({"late": "extension = [1]\n"}, "has who, lab and days"),
     ({"late": "[due\n"}, "late.toml: "),
     ({"late": "[due]\n1 = 2026-10-12T00:00:00\n"}, "has no zone, but a time"),
-    ({"times": "name,time\n"}, "must name the columns name, lab and time"),
+    ({"times": "name,time\n"}, "must name the columns name, lab, time"),
     ({"times": "name,lab,time\na,1,noon\n"}, "times.csv:2: "),
     ({"times": "name,lab,time\na,x,2026-10-12\n"}, "x is not the number"),
 ])
@@ -206,7 +209,7 @@ def test_the_seed_of_a_group(tmp_path):
                     "utf-8")
     assert roster.seeds(roster.read(path)) == {
         "a": 1, "b": 1, "c": 2, "d": 3, "e": 4, "g": 1, "h": None}
-    with pytest.raises(LabError, match="must name the columns name and seed"):
+    with pytest.raises(LabError, match="must name the columns name, seed"):
         path.write_text("name,group\na,g\n", "utf-8")
         roster.read(path)
 
