@@ -50,7 +50,7 @@ function same(words, at, block) {
 export class History {
     constructor(machine) {
         this.machine = machine;
-        this.states = []; // {ms, typed, read, rest, memory}, oldest first
+        this.states = []; // {ms, typed, read, line, rest, memory}, oldest first
         this.bytes = 0;   // about what they take
     }
 

@@ -26,6 +26,18 @@ const EXIT_PORT = 0xF4;
 const LEAST = 64; // MiB that v86 gives a machine which has an archive
 const ENDED = Symbol("the guest has ended the machine");
 
+/* The record of a line from port 0xE9. Any other line is of the event
+ * "garbled". */
+function record(line) {
+    try {
+        const found = JSON.parse(line);
+
+        if (typeof found?.event === "string")
+            return found;
+    } catch {}
+    return { event: "garbled", text: line };
+}
+
 export class Machine {
     #emulator;
     #listeners = { output: [], event: [], running: [], dead: [] };
@@ -116,8 +128,8 @@ export class Machine {
         this.cpu.io.register_write(port, null, call);
     }
 
-    /* What the machine is besides its memory: { ms, typed, read, bytes }, the
-     * bytes of processor and devices. Not while the machine executes, but
+    /* What the machine is besides its memory: { ms, typed, read, line, bytes },
+     * the bytes of processor and devices. Not while the machine executes, but
      * between two slices of it. */
     state() {
         const { cpu } = this;
@@ -127,6 +139,7 @@ export class Machine {
             packed_memory: new Uint8Array(0) });
         try {
             return { ms: this.time, typed: this.typed, read: this.read,
+                     line: this.#line,
                      bytes: new Uint8Array(this.#emulator.v86.save_state()) };
         } finally {
             delete cpu.pack_memory;
@@ -135,7 +148,7 @@ export class Machine {
 
     /* Makes it what it was when the state was taken. `memory.copyTo(bytes)`
      * writes the memory of that moment. */
-    restore({ ms, typed, read, bytes }, memory) {
+    restore({ ms, typed, read, line, bytes }, memory) {
         const { cpu } = this;
 
         cpu.unpack_memory = () => memory.copyTo(cpu.mem8);
@@ -147,7 +160,7 @@ export class Machine {
         clock.set(ms);
         Object.assign(this, { typed, read });
         this.#ended = this.#off = false;
-        this.#line = "";
+        this.#line = line;
     }
 
     on(name, call) {
@@ -238,7 +251,7 @@ export class Machine {
             this.#line += String.fromCharCode(byte);
             return;
         }
-        const event = JSON.parse(this.#line);
+        const event = record(this.#line);
 
         this.#line = "";
         if (event.event === "waits" && event.reader === "shell")

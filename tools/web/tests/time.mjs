@@ -88,4 +88,21 @@ export default async function (page) {
     /* The kernel's code is as before. */
     await page.shell("verify");
     await page.shows("every invariant holds");
+
+    /* Back to the middle of a record; and a line that is none. */
+    await page.prompt();
+    const records = await page.evaluate(async () => {
+        const { machine, time: { history } } = window.slate, seen = [];
+        const write = text => [...text].forEach(
+            c => machine.cpu.io.port_write8(0xE9, c.charCodeAt(0)));
+        await machine.pause();
+        machine.on("event", event => seen.push(event.event));
+        write('{"event":');
+        history.take();
+        write('"a"}\n');
+        history.returnTo(history.states.length - 1);
+        write('"b"}\nodd\n');
+        return seen;
+    });
+    assert.deepEqual(records, ["a", "b", "garbled"]);
 }
