@@ -99,40 +99,20 @@ def _check(cut):
 
 # ---- finding ---------------------------------------------------------------
 
-def _bodies(lines):
-    """(first, last) of the functions' bodies in C, with their braces, which
-    are in column 0."""
-    first = None
-    for number, line in enumerate(lines):
-        if line == "{":
-            first = number
-        elif line == "}" and first is not None:
-            yield first, number
-            first = None
-
-
 def _scopes(cut, lines):
     """(start, end) of the parts of a file in which a cut may be."""
     if not cut.path.endswith(C):
         if cut.function != FILE_SCOPE:
             cut.fail(f'in a file that is not C, write "{FILE_SCOPE}"')
         return [(0, len(lines))]
-    bodies = list(_bodies(lines))
-    starts = [0] + [last + 1 for _, last in bodies]
+    found = functions.functions("\n".join(lines))
     if cut.function == FILE_SCOPE:
-        return list(zip(starts, [first for first, _ in bodies] + [len(lines)]))
-    name = re.compile(rf"\b{cut.function}\(")
-    found = []
-    for start, (first, last) in zip(starts, bodies):
-        head = first
-        while head > start and re.match(r"[\w\s]", lines[head - 1]) and \
-                not lines[head - 1].endswith(";"):
-            head -= 1
-        if name.search(" ".join(lines[head:first])):
-            found.append((head, last + 1))
-    if not found:
+        return list(zip([0, *(f.end for f in found)],
+                        [*(f.body for f in found), len(lines)]))
+    own = [(f.head, f.end) for f in found if f.name == cut.function]
+    if not own:
         cut.fail("there is no such function")
-    return found
+    return own
 
 
 def find(cut, lines):
