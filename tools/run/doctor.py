@@ -6,7 +6,6 @@ status 1 if something is missing or too old.
 """
 
 import argparse
-import os
 import re
 import shutil
 import subprocess
@@ -23,61 +22,21 @@ SYSTEMS = [  # package manager, column of tools.list, how to install
 COLUMNS = ["check", "least", "debian", "fedora", "arch", "macos", "use"]
 
 
-def output(*argv, stdin=None):
-    """The output of a command, or None if it fails or does not exist."""
+def output(*argv):
+    """The output of a command, or "" if it fails or does not exist."""
     try:
-        done = subprocess.run(argv, input=stdin, check=True, encoding="utf-8",
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        return subprocess.run(argv, check=True, encoding="utf-8",
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL).stdout
     except (OSError, subprocess.CalledProcessError):
-        return None
-    return done.stdout
+        return ""
 
 
-def cross_compiler():
-    """The kernel's compiler, in the Makefile's order."""
-    prefix = os.environ.get("CROSS_COMPILE")
-    names = [[prefix + "gcc"]] if prefix else [
-        ["i686-elf-gcc"], ["i686-linux-gnu-gcc"], ["gcc", "-m32"]]
-    for argv in names:
-        if output(*argv, "-m32", "-E", "-", stdin="") is not None:
-            return argv
-    return None
-
-
-def find(check):
-    """(name, version text) of a tool that satisfies a check, or None."""
-    kind, _, what = check.partition(":")
-    if kind == "cross":
-        argv = cross_compiler()
-        return argv and (" ".join(argv), output(*argv, "--version"))
-    if kind == "header":
-        source = ("#include <stdarg.h>\n#include <stddef.h>\n"
-                  "#include <stdint.h>\n#include <setjmp.h>\n"
-                  f"#include <{what}>\n")
-        ok = output("gcc", "-E", "-x", "c", "-", stdin=source) is not None
-        return (what, "") if ok else None
-    if kind == "python":
-        ok = output("python3", "-c", f"import {what}") is not None
-        return (f"python3 {what}", "") if ok else None
-    if kind == "window":
-        if not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
-            return "no display", None
-        kinds = (output("qemu-system-i386", "-display", "help") or "").split()
-        return ("QEMU's window", "") if {"gtk", "sdl", "cocoa"} & set(kinds) \
-            else None
-    if kind == "linux":
-        if sys.platform != "linux":
-            return f"{what}: not on this system", None
-        return (what, "") if shutil.which(what) else None
-    if kind == "path":
-        for path in what.split(","):
-            if os.path.exists(path):
-                return path, ""
-        return None
-    for name in check.split(","):
-        if shutil.which(name):
-            return name, output(name, "--version")
-    return None
+def found():
+    """{check: (the tool that satisfies it, the first line of its version)}."""
+    lines = output("bash", ROOT / "tools/setup", "--found").splitlines()
+    return {check: (name, version) for check, name, version in
+            (line.split("|", 2) for line in lines)}
 
 
 def numbers(text):
@@ -85,15 +44,14 @@ def numbers(text):
     return tuple(int(n) for n in text.split("."))
 
 
-def verdict(row, found):
-    """(text to print as version, the problem or "ok")."""
-    if not found:
+def verdict(row, name, text):
+    """(version to print, the problem or "ok") of a tool, or of None."""
+    if name is None:
         return "-", "missing"
-    if found[1] is None:
+    if name.endswith(("no display", "not on this system")):
         return "-", "ok"
     # Words in parentheses name the distributor's package, not the tool.
-    text = re.sub(r"\(.*?\)", "", (found[1] or "").split("\n", 1)[0])
-    match = re.search(r"\d+(\.\d+)+", text)
+    match = re.search(r"\d+(\.\d+)+", re.sub(r"\(.*?\)", "", text))
     version = match.group() if match else ""
     if row["least"] != "-" and version:
         if numbers(version) < numbers(row["least"]):
@@ -110,7 +68,7 @@ def rows():
 
 def venv():
     """The state of .venv: (version, verdict)."""
-    version = output(str(ROOT / ".venv/bin/python"), "-c",
+    version = output(ROOT / ".venv/bin/python", "-c",
                      "import pytest, gcovr, qemu.qmp; "
                      "print(pytest.__version__)")
     return (version.strip(), "ok") if version else ("-", "missing")
@@ -131,13 +89,12 @@ def main():
         ((column, line) for program, column, line in SYSTEMS
          if shutil.which(program)), ("debian", "install, as Debian calls it:"))
     print(f"{'tool':<26} {'version':<10} {'verdict':<8} used for")
-    good = True
+    good, there = True, found()
     for row in rows():
-        found = find(row["check"])
-        name = found[0] if found else row["check"].split(",")[0]
-        version, state = verdict(row, found)
-        good &= report(name, version, state, row["use"],
-                       f"{install} {row[system]}")
+        name, text = there.get(row["check"], (None, ""))
+        version, state = verdict(row, name, text)
+        good &= report(name or row["check"].split(",")[0], version, state,
+                       row["use"], f"{install} {row[system]}")
     version, state = venv()
     good &= report(".venv pytest", version, state, "tests", "tools/setup")
     if not good:

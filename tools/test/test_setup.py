@@ -352,7 +352,7 @@ def test_a_container_has_what_the_set_up_installs():
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
-    path = system_without(tmp_path, ["python3", "env"], ("apt-get", "exit 1"))
+    path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", "exit 1"))
     done = run("python3", "-m", "tools.run.doctor", PATH=path)
     assert done.returncode == 1
     assert re.search(r"^nasm +- +missing", done.stdout, re.M), done.stdout
