@@ -248,10 +248,13 @@ int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
 
 /* ---- operations --------------------------------------------------------- */
 
-/* Copies the links of nodes to their inodes after a change. */
+/* Copies the links of nodes to their inodes after a change. Under the lock,
+ * because a rename of the file may run. */
 static void sync_links(struct inode *inode)
 {
+    spin_lock(&ramfs_lock);
     inode->inode_nlink = ramfs_node_of(inode)->node_nlink;
+    spin_unlock(&ramfs_lock);
 }
 
 static int ramfs_read_inode(struct inode *inode)
@@ -306,11 +309,11 @@ static int ramfs_create(struct inode *dir, const char *name,
 
 static int ramfs_link(struct inode *dir, const char *name, struct inode *inode)
 {
-    struct ramfs_node *node = ramfs_node_of(inode);
     int r = -EMLINK;
 
-    if (node->node_nlink < RAMFS_LINK_MAX)
-        r = add_entry(ramfs_node_of(dir), name, strlen(name), node);
+    if (inode->inode_nlink < RAMFS_LINK_MAX)
+        r = add_entry(ramfs_node_of(dir), name, strlen(name),
+                      ramfs_node_of(inode));
     sync_links(inode);
     return r;
 }

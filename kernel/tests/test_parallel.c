@@ -4,10 +4,12 @@
  * hold on one processor, too.
  *
  * Tests: kernel/task/sched.c, kernel/cpus.c, kernel/ipc/deadlock.c
+ * Tests: kernel/fs/ramfs.c
  * Tests: mm/kmem_mag.c
  */
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
+#include "kernel/fs/tests/fs_test.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/string.h"
 #include "kernel/object/handle.h"
@@ -301,6 +303,45 @@ KTEST(parallel, of_a_cycle_of_callers_one_is_refused)
         KT_EQ(results[0], 1);
         KT_EQ(results[1], RING - 1);
     }
+}
+
+/* ---- names of one file -------------------------------------------------- */
+
+#define RENAMES 50000
+
+/* The file has two names, and task 1 gives it a third again and again. */
+static void rename_or_link(void *number)
+{
+    struct inode *f;
+
+    settle(number);
+    if (number == NULL) {
+        for (int i = 0; i < RENAMES; i += 2)
+            if (fs_rename(T "/a/f", T "/a/g", NULL) != 0 ||
+                fs_rename(T "/a/g", T "/a/f", NULL) != 0)
+                add(&wrong);
+        return;
+    }
+    f = fs_test_get(T "/b/f");
+    for (int i = 0; i < RENAMES; i++) {
+        if (fs_link(T "/b/f", T "/b/g", NULL) != 0 || f->inode_nlink != 3 ||
+            fs_unlink(T "/b/g", NULL) != 0 || f->inode_nlink != 2)
+            add(&wrong);
+    }
+    inode_put(f);
+}
+
+KTEST(parallel, a_rename_does_not_change_the_count_of_links)
+{
+    wrong = 0;
+    fs_test_begin();
+    KT_EQ(fs_mkdir(T "/a", NULL), 0);
+    KT_EQ(fs_mkdir(T "/b", NULL), 0);
+    KT_EQ(fs_test_file(T "/a/f", ""), 0);
+    KT_EQ(fs_link(T "/a/f", T "/b/f", NULL), 0);
+    crowd(2, rename_or_link);
+    KT_EQ(wrong, 0);
+    fs_test_end();
 }
 
 /* ---- the heap ----------------------------------------------------------- */
