@@ -107,7 +107,7 @@ static int usable(struct inode *inode)
     return read_again(inode);
 }
 
-/* Sends a request about an inode to a server that knows it. */
+/* Sends a request about an inode, and others, to a server that knows all. */
 static int32_t request_about(struct inode *inode, struct userfs_request *c)
 {
     int32_t result;
@@ -115,6 +115,9 @@ static int32_t request_about(struct inode *inode, struct userfs_request *c)
     do {
         result = usable(inode);
         c->request_generation = userfs_generation(inode);
+        for (size_t i = 0; i < ARRAY_SIZE(c->request_others); i++)
+            if (result == 0 && c->request_others[i] != NULL)
+                result = usable(c->request_others[i]);
         if (result == 0)
             result = userfs_call(userfs(inode), c);
     } while (result == USERFS_STALE);
@@ -165,10 +168,13 @@ static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
 static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
                      struct inode *inode, uint32_t *reply)
 {
-    int error = usable(inode);
+    struct userfs_request c = {
+        .request_words = {label, 0, inode->inode_number},
+        .request_others = {inode},
+        .request_once = true,
+    };
+    int error = ask_names(dir, &c, name, strlen(name), reply);
 
-    if (error == 0)
-        error = ask_name(dir, label, inode->inode_number, 0, name, reply);
     inode_changed(dir);
     return error;
 }
@@ -260,17 +266,14 @@ static int userfs_rename(struct inode *from_dir, const char *from,
     struct userfs_request c = {
         .request_words = {FS_RENAME, 0, to_dir->inode_number,
                           inode->inode_number},
+        .request_others = {to_dir, target},
         .request_once = true,
     };
     char names[2 * (NAME_MAX + 1)];
     size_t n = strlen(from);
     uint32_t unused;
-    int error = usable(to_dir);
+    int error;
 
-    if (error == 0 && target != NULL)
-        error = usable(target);
-    if (error != 0)
-        return error;
     memcpy(names, from, n + 1);
     memcpy(names + n + 1, to, strlen(to));
     error = ask_names(from_dir, &c, names, n + 1 + strlen(to), &unused);

@@ -351,16 +351,57 @@ static void dead_server_orphan_written(void)
     liar_end(server);
 }
 
+/* The server dies while a change waits for the file: its successor makes the
+ * change, and gets the release. */
+static void unlink_it(int unused)
+{
+    (void)unused;
+    EQUAL(unlink("m/f"), 0);
+}
+
+static void replace_it(int unused)
+{
+    (void)unused;
+    EQUAL(rename("m/x1", "m/f"), 0);
+}
+
+static void dead_server_change_across(void)
+{
+    void (*const changes[])(int unused) = {unlink_it, replace_it};
+
+    for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+        pid_t server = liar_begin();
+        int h = open("m/f", O_RDONLY);
+        pid_t reader, client;
+        struct fs_stat st;
+
+        liar_silence(FS_READ);
+        reader = spawn(read_until_killed, 0);
+        liar_until_silent();
+        client = spawn(changes[i], 0);
+        until_waits_for(client, "inode");
+        EQUAL(kill(server, SIGKILL), 0);
+        expect_signal(server, SIGKILL);
+        until_waits_for(reader, "file-server");
+        EQUAL(kill(reader, SIGKILL), 0);
+        expect_signal(reader, SIGKILL);
+        until_waits_for(client, "file-server");
+        server = succeed();
+        EQUAL(mount(liar_port, "m"), 0);
+        expect_exit(client, 0);
+        EQUAL(close(h), 0);
+        EQUAL(statfs("m", &st), 0);
+        EQUAL(st.fs_files, 1);
+        liar_end(server);
+        EQUAL(rmdir("m"), 0);
+    }
+}
+
 const struct test dead_server_tests[] = {
-    TEST(dead_server, hangs),
-    TEST(dead_server, release_dies),
-    TEST(dead_server, successor),
-    TEST(dead_server, change_once),
-    TEST(dead_server, no_successor),
-    TEST(dead_server, impostor),
-    TEST(dead_server, orphan),
-    TEST(dead_server, orphan_written),
-    TEST(dead_server, storm),
-    TEST(dead_server, release_hangs),
-    TEST_END,
+    TEST(dead_server, hangs),          TEST(dead_server, release_dies),
+    TEST(dead_server, successor),      TEST(dead_server, change_once),
+    TEST(dead_server, change_across),  TEST(dead_server, no_successor),
+    TEST(dead_server, impostor),       TEST(dead_server, orphan),
+    TEST(dead_server, orphan_written), TEST(dead_server, storm),
+    TEST(dead_server, release_hangs),  TEST_END,
 };
