@@ -76,16 +76,22 @@ static ssize_t regular_read(struct file *f, void *buf, size_t n)
 static ssize_t regular_write(struct file *f, const void *buf, size_t n)
 {
     struct inode *inode = f->file_inode;
+    const struct fs_ops *ops = inode->inode_fs->fs_ops;
     uint32_t offset;
     ssize_t done = lock(inode);
 
     if (unlikely(done < 0))
         return done;
-    done = -EFBIG;
-    offset = f->file_flags & O_APPEND ? inode->inode_size : f->file_offset;
-    if (n == 0 || offset < INT32_MAX)
-        done = inode->inode_fs->fs_ops->fs_write(inode, offset, buf,
-                                                 MIN(n, INT32_MAX - offset));
+    offset = f->file_offset;
+    if (f->file_flags & O_APPEND) {
+        if (ops->fs_refresh != NULL)
+            done = ops->fs_refresh(inode, false);
+        offset = inode->inode_size;
+    }
+    if (done == 0 && n != 0 && offset >= INT32_MAX)
+        done = -EFBIG;
+    if (done == 0)
+        done = ops->fs_write(inode, offset, buf, MIN(n, INT32_MAX - offset));
     if (done > 0)
         f->file_offset = offset + (uint32_t)done;
     inode_unlock(inode);
@@ -182,7 +188,7 @@ int file_stat_inode(struct inode *inode, struct stat *out)
     if (error != 0)
         return error;
     if (ops->fs_refresh != NULL)
-        error = ops->fs_refresh(inode);
+        error = ops->fs_refresh(inode, true);
     *out = (struct stat){
         .st_fs = inode->inode_fs->fs_id,
         .st_ino = inode->inode_number,

@@ -63,8 +63,9 @@ struct fs_ops {
      * operations and data of its own (kernel/fs/file.h). Not locked. May be
      * NULL. */
     int (*fs_open)(struct inode *inode, struct file *f);
-    /* Updates size and links of an inode. NULL: always up to date. */
-    int (*fs_refresh)(struct inode *inode);
+    /* Updates the size of a file; if `all`, whatever an inode has. NULL: always
+     * up to date. */
+    int (*fs_refresh)(struct inode *inode, bool all);
     /* Fills in all fields but fs_kind and fs_root. Nothing is locked. NULL: all
      * are 0. */
     int (*fs_stat)(struct fs *fs, struct fs_stat *out);

@@ -56,6 +56,7 @@ void inode_free(struct inode *inode)
     inode->inode_state = INODE_NEW;
     inode->inode_data = NULL;
     inode->inode_sealed = false;
+    inode->inode_unsure = false;
     kmem_cache_free(inode_cache, inode);
 }
 
@@ -239,7 +240,7 @@ void inode_put(struct inode *inode)
     spin_lock(&inode_list_lock);
     if (--inode->inode_refs == 0) {
         gone = inode->inode_state >= INODE_FAILED || inode->inode_nlink == 0 ||
-               inode->inode_fs->fs_ended;
+               inode->inode_unsure || inode->inode_fs->fs_ended;
         if (!gone) {
             list_insert_before(&inode_lru, &inode->inode_lru_link);
             totals.total_unused++;

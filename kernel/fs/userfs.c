@@ -169,6 +169,27 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
+/* Whether the file of an unsure inode has no link any more: 1, 0, or an error
+ * of ask_once. */
+static int is_unlinked(struct userfs *u, const struct inode *inode)
+{
+    struct fs_attr attr = {.attr_nlink = 0};
+    struct userfs_request c = {
+        .request_words = {FS_INODE, inode->inode_number},
+        .request_buffer = {.ipc_receive = &attr,
+                           .ipc_receive_max = sizeof(attr)},
+        .request_generation = userfs_generation(inode),
+    };
+    bool received;
+    int error = ask_once(u, &c, &received);
+
+    if (error != 0)
+        return error;
+    return result_of(&c) == 0 &&
+           c.request_buffer.ipc_received == sizeof(attr) &&
+           attr.attr_nlink == 0;
+}
+
 /* Stops at one that the server may still receive later. */
 static void send_releases(struct userfs *u)
 {
@@ -180,9 +201,12 @@ static void send_releases(struct userfs *u)
             .request_generation = userfs_generation(inode),
         };
         bool received = false;
-        int error = ask_once(u, &c, &received);
+        int error = inode->inode_nlink != 0 ? is_unlinked(u, inode) : 1;
 
-        if (!received && error != -EPIPE && error != USERFS_STALE) {
+        if (error == 1)
+            error = ask_once(u, &c, &received);
+        if (error < 0 && !received && error != -EPIPE &&
+            error != USERFS_STALE) {
             spin_lock(&sched_lock);
             list_insert_after(&u->userfs_released, &inode->inode_lru_link);
             spin_unlock(&sched_lock);

@@ -15,7 +15,8 @@ struct userfs {
     uint32_t userfs_requests;
     bool userfs_changing;        /* another port is taking over */
     struct list userfs_released; /* inodes whose files are no longer in use:
-                                    the server must be told */
+                                    the server must be told, if they have no
+                                    link */
     char userfs_kind[FS_NAME_MAX + 1];
 };
 

@@ -9,7 +9,8 @@
  * inode_data records which of the successive servers the inode was last read
  * from, and whether it has changed since in a way that replies do not report
  * (size and links of a directory, blocks of a file). If so, it is read again
- * before its attributes are used.
+ * before its attributes are used. After a change without a reply it is unsure:
+ * it is read again before the next request, and may then have no link.
  */
 #include "kernel/abi/errno.h"
 #include "kernel/fs/userfs_impl.h"
@@ -30,6 +31,14 @@ static void set_read(struct inode *inode, uint32_t generation, bool changed)
 static void inode_changed(struct inode *inode)
 {
     set_read(inode, userfs_generation(inode), true);
+}
+
+/* After a request to change an inode. If the client was killed, the server may
+ * have made the change, or still make it. */
+static void note_killed(struct inode *inode, int32_t result)
+{
+    if (result == -EINTR)
+        inode->inode_unsure = true;
 }
 
 /* Reads a file's attributes: 0, or -EIO if the reply is invalid. */
@@ -58,6 +67,7 @@ static void take_attr(struct inode *inode, const struct fs_attr *attr,
     inode->inode_size = attr->attr_size;
     if (inode->inode_type != FILE_DEVICE)
         inode->inode_blocks = attr->attr_blocks;
+    inode->inode_unsure = false;
     set_read(inode, generation, false);
 }
 
@@ -81,6 +91,16 @@ static int userfs_read_inode(struct inode *inode)
     return 0;
 }
 
+/* Whether a known inode's file can have this number of links. Only the kernel
+ * removes the last one; but it may not have seen the reply. */
+static bool links_good(const struct inode *inode, uint32_t links)
+{
+    if (links != 0)
+        return inode->inode_nlink != 0;
+    return inode->inode_nlink == 0 ||
+           (inode->inode_unsure && inode->inode_mounted == NULL);
+}
+
 /* Reads a known inode again: 0 if it is still the same file. */
 static int read_again(struct inode *inode)
 {
@@ -91,7 +111,7 @@ static int read_again(struct inode *inode)
     if (error != 0)
         return error == -ENOENT ? -EIO : error;
     if (attr.attr_type != inode->inode_type ||
-        (attr.attr_nlink == 0) != (inode->inode_nlink == 0))
+        !links_good(inode, attr.attr_nlink))
         return -EIO;
     take_attr(inode, &attr, generation);
     return 0;
@@ -102,7 +122,8 @@ static int usable(struct inode *inode)
 {
     if (inode->inode_state == INODE_GONE || inode->inode_fs->fs_ended)
         return -EIO;
-    if (likely(userfs_generation(inode) == userfs(inode)->userfs_generation))
+    if (likely(userfs_generation(inode) == userfs(inode)->userfs_generation &&
+               !inode->inode_unsure))
         return 0;
     return read_again(inode);
 }
@@ -124,11 +145,11 @@ static int32_t request_about(struct inode *inode, struct userfs_request *c)
     return result;
 }
 
-static int userfs_refresh(struct inode *inode)
+static int userfs_refresh(struct inode *inode, bool all)
 {
     int error = usable(inode);
 
-    if (error == 0 && userfs_changed(inode))
+    if (error == 0 && all && userfs_changed(inode))
         error = read_again(inode);
     return error;
 }
@@ -176,6 +197,7 @@ static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
     int error = ask_names(dir, &c, name, strlen(name), reply);
 
     inode_changed(dir);
+    note_killed(inode, error);
     return error;
 }
 
@@ -243,19 +265,12 @@ static int userfs_rmdir(struct inode *dir, const char *name,
     return error;
 }
 
-/* Updates the inodes after a rename. */
-static void moved(struct inode *from_dir, struct inode *to_dir,
-                  struct inode *inode, struct inode *target)
+/* Updates the inode that a rename has replaced. */
+static void replaced(struct inode *target)
 {
-    bool dir = inode->inode_type == FILE_DIRECTORY;
-
-    inode_changed(from_dir);
-    inode_changed(to_dir);
-    if (dir)
-        inode_changed(inode);
-    if (target != NULL && dir)
+    if (target->inode_type == FILE_DIRECTORY)
         target->inode_nlink = 0;
-    else if (target != NULL && target->inode_nlink > 0)
+    else if (target->inode_nlink > 0)
         target->inode_nlink--;
 }
 
@@ -277,8 +292,14 @@ static int userfs_rename(struct inode *from_dir, const char *from,
     memcpy(names, from, n + 1);
     memcpy(names + n + 1, to, strlen(to));
     error = ask_names(from_dir, &c, names, n + 1 + strlen(to), &unused);
-    if (error == 0)
-        moved(from_dir, to_dir, inode, target);
+    inode_changed(from_dir);
+    inode_changed(to_dir);
+    if (inode->inode_type == FILE_DIRECTORY)
+        inode_changed(inode);
+    if (target != NULL)
+        note_killed(target, error);
+    if (target != NULL && error == 0)
+        replaced(target);
     return error;
 }
 
@@ -376,6 +397,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, void *buf, size_t n)
     int32_t result = request_about(inode, &c);
     uint32_t size = c.request_words[2];
 
+    note_killed(inode, result);
     if (result < 0)
         return result;
     if (result == 0 || (size_t)result > n || size > INT32_MAX ||
@@ -399,6 +421,7 @@ static int userfs_truncate(struct inode *inode, uint32_t size)
     };
     int32_t result = request_about(inode, &c);
 
+    note_killed(inode, result);
     if (result < 0)
         return result;
     inode_changed(inode);
@@ -445,7 +468,8 @@ static ssize_t userfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
  * its server. */
 static bool userfs_evict(struct inode *inode)
 {
-    return inode->inode_nlink == 0 && userfs_release(userfs(inode), inode);
+    return (inode->inode_nlink == 0 || inode->inode_unsure) &&
+           userfs_release(userfs(inode), inode);
 }
 
 static int userfs_stat(struct fs *fs, struct fs_stat *out)

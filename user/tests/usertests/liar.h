@@ -47,6 +47,9 @@ extern char liar_bytes[FS_DATA_MAX];
 extern const struct lie liar_tells[];
 extern const struct lie liar_tells_mount[];
 
+/* Serves for ever, with the lies of a list. */
+void liar_serve(int port, const struct lie *list);
+
 /* The servers, for spawn_server: one for each list. */
 void liar_run(int port);
 void liar_run_mount(int port);

@@ -234,7 +234,142 @@ static void silent_nested(void)
     EQUAL(umount("m"), 0);
 }
 
+/* ---- changes without a reply -------------------------------------------- */
+
+static void append_it(int unused)
+{
+    (void)unused;
+    write(open("m/f", O_WRONLY), "hello12345", 10);
+}
+
+static void cut_it(int unused)
+{
+    (void)unused;
+    ftruncate(open("m/f", O_WRONLY), 0);
+}
+
+static void link_it(int unused)
+{
+    (void)unused;
+    link("m/f", "m/g");
+}
+
+static void unlink_it(int unused)
+{
+    (void)unused;
+    unlink("m/f");
+}
+
+static void rmdir_it(int unused)
+{
+    (void)unused;
+    rmdir("m/d/s");
+}
+
+static void replace_it(int unused)
+{
+    (void)unused;
+    rename("m/x1", "m/f");
+}
+
+/* The client is killed during late[i], and FS_INODE shows later that the server
+ * has made it. */
+static const struct {
+    uint32_t label;
+    void (*make)(int unused);
+    const char *path;
+    uint32_t released;
+} late[] = {
+    {FS_WRITE, append_it, "m/f", 0},  {FS_TRUNCATE, cut_it, "m/f", 0},
+    {FS_LINK, link_it, "m/f", 0},     {FS_UNLINK, unlink_it, "m/f", 1},
+    {FS_RMDIR, rmdir_it, "m/d/s", 1}, {FS_RENAME, replace_it, "m/f", 1},
+    {FS_RENAME, replace_it, "m", 0},
+};
+
+#define LINKS 4 /* in struct fs_attr */
+#define SIZE  8
+#define MADE(at, value)                                                        \
+    {                                                                          \
+        FS_INODE, KEEP, KEEP, KEEP, at, value, NULL, 0, PLAIN                  \
+    }
+
+static const struct lie made[] = {
+    MADE(SIZE, 10), MADE(SIZE, 0),  MADE(LINKS, 2), MADE(LINKS, 0),
+    MADE(LINKS, 0), MADE(LINKS, 0), MADE(LINKS, 7), {0},
+};
+
+static void run_late(int port)
+{
+    liar_serve(port, made);
+}
+
+static pid_t begin_late(void)
+{
+    pid_t server = spawn_server(run_late, &liar_port);
+
+    EQUAL(mkdir("m"), 0);
+    EQUAL(mount(liar_port, "m"), 0);
+    return server;
+}
+
+static void make_late(unsigned i)
+{
+    pid_t client;
+
+    liar_silence(late[i].label);
+    client = spawn(late[i].make, 0);
+    liar_until_silent();
+    expect_killed(client);
+    liar_order((int)i);
+}
+
+static void end_late(unsigned i, pid_t server)
+{
+    struct fs_stat st;
+
+    EQUAL(statfs("m", &st), 0);
+    EQUAL(st.fs_files, late[i].released);
+    liar_end(server);
+    EQUAL(rmdir("m"), 0);
+}
+
+/* A handle shows it, and what is appended comes after it. */
+static void silent_late(void)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(late); i++) {
+        bool size = made[i].lie_at == SIZE;
+        pid_t server = begin_late();
+        int h = open(late[i].path, size ? O_WRONLY | O_APPEND : O_RDONLY);
+        struct stat st;
+
+        CHECK(h >= 0);
+        make_late(i);
+        if (size) {
+            EQUAL(write(h, "x", 1), 1);
+            EQUAL(lseek(h, 0, SEEK_CUR), made[i].lie_value + 1);
+        } else {
+            EQUAL(fstat(h, &st), 0);
+            EQUAL(st.st_nlink, made[i].lie_value);
+        }
+        EQUAL(close(h), 0);
+        end_late(i, server);
+    }
+}
+
+/* A file that nothing uses is released, if it has no link. */
+static void silent_late_unused(void)
+{
+    for (unsigned i = 0; i < ARRAY_SIZE(late); i++) {
+        pid_t server = begin_late();
+
+        make_late(i);
+        end_late(i, server);
+    }
+}
+
 const struct test silent_tests[] = {
-    TEST(silent, any),    TEST(silent, unmount), TEST(silent, mounts),
-    TEST(silent, rename), TEST(silent, nested),  TEST_END,
+    TEST(silent, any),         TEST(silent, unmount),
+    TEST(silent, mounts),      TEST(silent, rename),
+    TEST(silent, nested),      TEST(silent, late),
+    TEST(silent, late_unused), TEST_END,
 };
