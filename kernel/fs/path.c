@@ -80,6 +80,9 @@ static int path_step(struct inode **at, const char *name)
         ascend(at);
         if (is_root(*at))
             return 0;
+        r = inode_enter(*at);
+        if (r < 0)
+            return r;
     }
     r = inode_lock(*at);
     if (r < 0)

@@ -4,6 +4,7 @@
  */
 #include "user/tests/usertests/liar.h"
 #include "user/tests/usertests/test.h"
+#include "user/lib/ipc.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
@@ -234,6 +235,61 @@ static void silent_nested(void)
     EQUAL(umount("m"), 0);
 }
 
+/* ---- a server below another --------------------------------------------- */
+
+static pid_t locker; /* holds the lock of m/d, and waits for the server */
+
+static void list_handle(int h)
+{
+    char buf[256];
+
+    getdents(h, buf, sizeof(buf));
+}
+
+/* A liar that replies to FS_STAT, for mount, and first goes up from its current
+ * directory, which is in a file system mounted on m/d. */
+static void run_below(int port)
+{
+    struct fs_stat st = {.fs_root = 1, .fs_kind = "liar"};
+    struct ipc_buffer b = {.ipc_send = &st, .ipc_send_size = sizeof(st)};
+    struct message m = {.msg_buffer = &b};
+    struct stat unused;
+
+    EQUAL(ipc_receive(port, &m), 0);
+    m.msg_tag = IPC_DATA;
+    m.msg_word[0] = 0;
+    EQUAL(ipc_reply(m.msg_client, &m), 0);
+    until_waits_for(locker, "message");
+    FAILS(stat("../f", &unused), EDEADLK);
+    liar_run(port);
+}
+
+static void silent_below(void)
+{
+    pid_t server = liar_begin();
+    pid_t inner = spawn_server(liar_run, &inner_port);
+    int h = open("m/d", O_RDONLY);
+    char back[PATH_MAX], path[PATH_MAX];
+
+    path_of_d(path);
+    CHECK(getcwd(back, sizeof(back)) > 0);
+    EQUAL(mount(inner_port, "m/d"), 0);
+    EQUAL(chdir("m/d"), 0);
+    liar_stop(server);
+    locker = spawn(list_handle, h);
+    until_waits_for(locker, "file-server");
+    server = spawn_server(run_below, &liar_port);
+    EQUAL(chdir(back), 0);
+    EQUAL(mount(liar_port, "m"), 0);
+    expect_exit(locker, 0);
+    EQUAL(close(h), 0);
+    liar_stop(server);
+    EQUAL(umount(path), 0);
+    expect_killed(inner);
+    EQUAL(close(inner_port), 0);
+    EQUAL(umount("m"), 0);
+}
+
 /* ---- changes without a reply -------------------------------------------- */
 
 static void append_it(int unused)
@@ -368,8 +424,7 @@ static void silent_late_unused(void)
 }
 
 const struct test silent_tests[] = {
-    TEST(silent, any),         TEST(silent, unmount),
-    TEST(silent, mounts),      TEST(silent, rename),
-    TEST(silent, nested),      TEST(silent, late),
-    TEST(silent, late_unused), TEST_END,
+    TEST(silent, any),    TEST(silent, unmount),     TEST(silent, mounts),
+    TEST(silent, rename), TEST(silent, nested),      TEST(silent, below),
+    TEST(silent, late),   TEST(silent, late_unused), TEST_END,
 };
