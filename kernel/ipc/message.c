@@ -162,23 +162,27 @@ static int receive_extra(struct task *self, struct task *client)
 }
 
 /* Ends a client's call, with the reply in the registers and in `buffer`, or
- * with an error. Releases the lock if there is more than registers. */
+ * with an error. Releases the lock if there is more than registers. A program
+ * for which the kernel calls does not get the -EFAULT of the server. */
 static int send_reply(struct task *self, struct task *client,
                       struct ipc_buffer *buffer, int error)
 {
     uint32_t tag = task_frame(self)->ecx;
+    bool own = false;
 
     if (error == 0 && (tag & IPC_EXTRA) != 0) {
         self->task_ipc.ipc_buffer = buffer;
         pin(client);
         spin_unlock(&sched_lock);
         error = ipc_transfer(client, self, tag);
+        if (error == -EFAULT && client->task_ipc.ipc_kernel)
+            own = !ipc_readable(self);
         spin_lock(&sched_lock);
     }
     if (error == 0)
         copy_words(client, self);
     end_call(self, client);
-    sched_wake(client, error);
+    sched_wake(client, own ? -EIO : error);
     return error;
 }
 

@@ -78,7 +78,7 @@ int ipc_reply_receive(struct port *port, struct ipc_buffer *buffer);
  * three words; the reply's replace them. The buffer may be in the kernel's
  * memory; the reply cannot bring a handle. *received says whether the message
  * had been received when the call failed. The caller has a reference to the
- * port. Otherwise as ipc_call.
+ * port. -EIO: the bytes of the reply cannot be read. Otherwise as ipc_call.
  */
 int ipc_call_kernel(struct port *port, uint32_t words[4],
                     struct ipc_buffer *buffer, bool *received);

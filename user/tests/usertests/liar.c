@@ -87,6 +87,7 @@ static void truth(struct message *m, const char *sent)
     uint32_t *w = m->msg_word;
     int r;
 
+    b->ipc_send = liar_bytes;
     b->ipc_send_size = 0;
     switch (label) {
     case FS_LOOKUP:
@@ -140,6 +141,9 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
         m->msg_tag |= IPC_HANDLE;
         m->msg_buffer->ipc_send_handle = STDOUT_FILENO;
         break;
+    case LOST:
+        m->msg_buffer->ipc_send = (void *)0x10;
+        break;
     case OWN:
         m->msg_word[0] = stat("m/f", &st) < 0 ? (uint32_t)-errno : 0;
         break;
@@ -187,9 +191,7 @@ static bool send_lie(const struct lie *lie, struct message *m, const char *sent)
 void liar_serve(int port, const struct lie *list)
 {
     static char sent[FS_DATA_MAX + 1];
-    struct ipc_buffer b = {.ipc_send = liar_bytes,
-                           .ipc_receive = sent,
-                           .ipc_receive_max = FS_DATA_MAX};
+    struct ipc_buffer b = {.ipc_receive = sent, .ipc_receive_max = FS_DATA_MAX};
     struct message m = {.msg_buffer = &b};
     const struct lie *lie = NULL;
     uint32_t silent = 0;

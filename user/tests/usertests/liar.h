@@ -21,6 +21,7 @@ enum trick {
     HANG,   /* never replies to this request */
     LABEL,  /* the reply has a label */
     HANDLE, /* the reply has a handle */
+    LOST,   /* the reply's bytes are in no memory */
     OWN,    /* uses its own file system */
     WRONG,  /* first tries to reply to tasks that did not call */
     DOWN,   /* d is also in s */
