@@ -377,6 +377,8 @@ static int check_rename(const struct rename *m)
     inode_assert_locked(m->to.dir);
     if (!dir && (m->from.slash || m->to.slash))
         return -ENOTDIR;
+    if (m->inode == target)
+        return 0;
     if (m->inode->inode_number == m->from_above || is_dir_of(m, m->inode))
         return -EINVAL;
     if (m->inode->inode_sealed || (target != NULL && target->inode_sealed))
@@ -438,7 +440,7 @@ int fs_rename(const char *old, const char *new, struct inode *cwd)
     if (r < 0)
         goto let_move;
     r = find_both(&m);
-    if (r == 0 && m.inode != m.target)
+    if (r == 0)
         r = check_rename(&m);
     if (r == 0 && m.inode != m.target)
         r = commit_rename(&m);

@@ -57,6 +57,16 @@ KTEST(path, errors)
     fs_test_end();
 }
 
+KTEST(path, a_slash_after_a_file_that_is_renamed_to_itself)
+{
+    begin();
+    KT_EQ(fs_rename(T "/f/", T "/f", NULL), -ENOTDIR);
+    KT_EQ(fs_rename(T "/f", T "/f/", NULL), -ENOTDIR);
+    KT_EQ(fs_rename(T "/f", T "//f", NULL), 0);
+    KT_EQ(fs_rename(T "/a/", T "/a", NULL), 0);
+    fs_test_end();
+}
+
 KTEST(path, relative_to_a_directory)
 {
     struct inode *cwd, *inode;
