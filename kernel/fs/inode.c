@@ -54,9 +54,12 @@ struct inode *inode_blank(void)
 void inode_free(struct inode *inode)
 {
     inode->inode_state = INODE_NEW;
-    inode->inode_data = NULL;
+    inode->inode_type = 0;
     inode->inode_sealed = false;
     inode->inode_unsure = false;
+    inode->inode_size = 0;
+    inode->inode_nlink = 0;
+    inode->inode_data = NULL;
     kmem_cache_free(inode_cache, inode);
 }
 

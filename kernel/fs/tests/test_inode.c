@@ -292,6 +292,21 @@ KTEST(inode, an_unneeded_blank_inode_is_freed)
     KT_TRUE(test_fs_end());
 }
 
+KTEST(inode, a_blank_one_has_nothing_of_another_file)
+{
+    struct inode *blank;
+
+    test_fs_begin();
+    inode_put(get(77));
+    KT_TRUE(test_fs_end());
+    blank = inode_blank();
+    KT_REQUIRE(blank != NULL);
+    KT_EQ(strcmp(inode_type_name(blank), "new"), 0);
+    KT_EQ(blank->inode_size, 0);
+    KT_EQ(blank->inode_nlink, 0);
+    inode_free(blank);
+}
+
 KTEST(inode, thousands_leave_nothing)
 {
     struct inode_totals totals;
