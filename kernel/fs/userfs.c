@@ -406,7 +406,19 @@ bool userfs_snapshot(struct fs *fs, struct userfs_stat *out)
     return true;
 }
 
-static const char *userfs_check(const struct userfs *u)
+/* A successor may mount its port meanwhile. */
+static bool port_good(struct userfs *u)
+{
+    bool good;
+
+    spin_lock(&sched_lock);
+    good = u->userfs_port->port_object.object_type == &port_type &&
+           u->userfs_port->port_object.object_refs != 0;
+    spin_unlock(&sched_lock);
+    return good;
+}
+
+static const char *userfs_check(struct userfs *u)
 {
     const struct fs *fs = &u->userfs_fs;
     const struct inode *root = fs->fs_root_inode;
@@ -416,8 +428,7 @@ static const char *userfs_check(const struct userfs *u)
         return "a user-space file system does not keep its root";
     if (fs->fs_covers == NULL || fs->fs_covers->inode_mounted != fs)
         return "a user-space file system is not mounted on its inode";
-    if (u->userfs_port->port_object.object_type != &port_type ||
-        u->userfs_port->port_object.object_refs == 0)
+    if (!port_good(u))
         return "a user-space file system has no port";
     if (fs->fs_name != u->userfs_kind || !kind_good(u->userfs_kind))
         return "the kind of a user-space file system is not a word";
