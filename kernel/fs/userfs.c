@@ -123,9 +123,10 @@ static int ask_once(struct userfs *u, struct userfs_request *c, bool *received)
     if (error == 0 && generation != 0 && generation != u->userfs_generation)
         error = USERFS_STALE;
     port = u->userfs_port;
-    if (error == 0)
+    if (error == 0) {
         object_get(&port->port_object);
-    u->userfs_requests++;
+        u->userfs_requests++;
+    }
     spin_unlock(&sched_lock);
     if (error != 0)
         return error;
