@@ -301,3 +301,15 @@ def test_after_a_panic(request, name):
     for line in REPORTS:
         assert len(said[f"slate {line}"]) > 60, said
     assert "every invariant holds" in said["slate verify"], said
+
+
+# ---- while a program runs --------------------------------------------------
+
+def test_a_program_is_the_current_task(kernel):
+    """The processor has the program's page directory."""
+    look = ["slate verify"]
+    call, ring_3, _ = gdb.Session(
+        kernel, WORK, [("sys_pipe", look), (None, [*IN_RING_3, *look]),
+                       ("power_off", [])]).said
+    for said in call, ring_3:
+        assert "every invariant holds" in said["slate verify"], said
