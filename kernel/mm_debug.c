@@ -99,8 +99,8 @@ struct stack_of {
 
 static vaddr_t stack_bottom(const struct task *t)
 {
-    return t->task_kstack == NULL ? (vaddr_t)boot_stack_bottom
-                                  : (vaddr_t)t->task_kstack;
+    return t == NULL || t->task_kstack == NULL ? (vaddr_t)boot_stack_bottom
+                                               : (vaddr_t)t->task_kstack;
 }
 
 static bool is_on(struct task *t, void *arg)
@@ -193,11 +193,13 @@ static bool live_stack(struct task *t, void *arg)
 
 /* The caller's stack from here on, with the registers that calls preserve. In a
  * debugger's call this is another one, and the task's begins where it was
- * stopped. */
+ * stopped: it is empty in ring 3, and full after a double fault, which has
+ * another one. */
 static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
 {
     const struct task *self = task_self();
     vaddr_t top = self == NULL ? (vaddr_t)boot_stack_top : self->task_stack_top;
+    vaddr_t bottom = stack_bottom(self);
     const void *from = __builtin_frame_address(0);
 
     __builtin_unwind_init();
@@ -205,6 +207,8 @@ static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
         fn(from, report_stack_top, "debugger");
         from = (const void *)report.report_esp;
     }
+    if ((vaddr_t)from < bottom || (vaddr_t)from > top)
+        from = (const void *)((vaddr_t)from < KERNEL_BASE ? top : bottom);
     fn(from, (const void *)top, self == NULL ? "boot" : self->task_name);
 }
 

@@ -306,10 +306,14 @@ def test_after_a_panic(request, name):
 # ---- while a program runs --------------------------------------------------
 
 def test_a_program_is_the_current_task(kernel):
-    """The processor has the program's page directory."""
-    look = ["slate verify"]
+    """The processor has the program's page directory, and in ring 3 its own
+    stack, which is no root of the kernel's."""
+    look = ["slate verify", "slate leaks"]
     call, ring_3, _ = gdb.Session(
         kernel, WORK, [("sys_pipe", look), (None, [*IN_RING_3, *look]),
                        ("power_off", [])]).said
+    roots = [int(re.search(r"from (\d+) KiB of roots", said["slate leaks"])[1])
+             for said in (call, ring_3)]
+    assert roots[1] <= roots[0], roots
     for said in call, ring_3:
         assert "every invariant holds" in said["slate verify"], said
