@@ -333,6 +333,7 @@ static void inspect(const void *arg UNUSED)
             cpu_halt();
     }
     kprintf("Only this shell still runs: `reboot` starts again.\n");
+    pager_begin(); /* the end of a page may have dropped the rest */
     for (;;)
         shell_execute(read_line(PROMPT_PANIC));
 }

@@ -216,3 +216,12 @@ def test_strings_of_the_kernel_are_ascii():
             continue
         for token in re.findall(TOKENS, (ROOT / path).read_text("utf-8"), re.S):
             assert token.startswith("/") or token.isascii(), (path, token)
+
+
+def test_a_panic_after_no_more(terminal):
+    """What was dropped is not missing in the panic's own shell."""
+    pages(terminal, "help", "q")
+    terminal.qmp.execute("inject-nmi")
+    terminal.expect(r"slate!> ")
+    terminal.send("echo still here\r")
+    assert "\nstill here\n" in qemu.plain(terminal.expect(r"slate!> "))
