@@ -183,7 +183,7 @@ static bool show_slabs(struct kmem_cache *cp, const struct kmem_cache_stat *st)
             print_slab(&t, st, &slab);
         else if (before == SHOWN)
             kprintf("  ... and %zu more %s slabs (-v shows them)\n",
-                    in_state[slab.stat_state] - SHOWN,
+                    MAX(in_state[slab.stat_state], before + 1) - SHOWN,
                     heap_state_name(slab.stat_state));
         if (shell_interrupted())
             return false;

@@ -68,6 +68,23 @@ KTEST(shell_broken, broken_slabs_get_marked_rows)
     end_broken(cp, obj, n);
 }
 
+/* As while another task creates slabs: they are more than the count. */
+KTEST(shell_broken, more_slabs_than_the_cache_counts)
+{
+    static void *obj[64];
+    struct kmem_cache *cp;
+    size_t n;
+
+    cp = make_broken(1600, obj, &n);
+    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    for (; cp->cache_full_slabs < 9 && n < ARRAY_SIZE(obj); n++)
+        obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP);
+    cp->cache_full_slabs -= 6;
+    says("slabs test_broken", "... and 1 more full slabs");
+    cp->cache_full_slabs += 6;
+    end_broken(cp, obj, n);
+}
+
 /* Every command that looks at one cache, or at an address in it. */
 static void look(const void *obj)
 {
