@@ -131,5 +131,5 @@ void heap_print_user(uintptr_t addr)
 void heap_print_mappers(const struct page *frame)
 {
     if (print_mappings((struct mapping){.map_frame = page_index(frame)}) == 0)
-        kprintf("! no task maps it\n");
+        kprintf("  no task at rest maps it\n");
 }

@@ -22,7 +22,7 @@ static int cmd_bt(char **argv)
         if (taskcmd_print_stack(st.stat_pid))
             return 0;
         if (st.stat_pid != task_self()->task_pid)
-            return shell_error("task %d runs again; its stack has changed",
+            return shell_error("task %d runs on another processor or has ended",
                                (int)st.stat_pid);
     }
     if (panic_happened())

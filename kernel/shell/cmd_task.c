@@ -237,6 +237,7 @@ struct file_row {
     char row_flags[12];
     uint32_t row_offset;
     char row_what[64];
+    bool row_running; /* it is none: the task runs on another processor */
 };
 
 #define HANDLE(member, ...) COLUMN(struct file_row, member, __VA_ARGS__)
@@ -311,6 +312,7 @@ static bool next_file(pid_t pid, struct file_row *row)
     *row = (struct file_row){.row_shown = "cwd", .row_flags = "-"};
     spin_lock(&sched_lock);
     t = task_find_at_rest(pid);
+    row->row_running = t == NULL && task_find(pid) != NULL;
     table = t == NULL ? NULL : t->task_handles;
     handles = table == NULL ? 0 : (int)table->table_size;
     if (h == CWD && t != NULL && t->task_cwd != NULL) {
@@ -338,12 +340,16 @@ static int cmd_files(char **argv)
     if (!taskcmd_stat(argv[1], &st))
         return 1;
     if (!next_file(st.stat_pid, &row))
-        return shell_error("task %d has no handles; programs have",
+        return shell_error(row.row_running
+                               ? "task %d runs now; try again"
+                               : "task %d has no handles; programs have",
                            (int)st.stat_pid);
     t = shell_table(file_columns);
     do
         table_row(&t, &row);
     while (next_file(st.stat_pid, &row) && !shell_interrupted());
+    if (row.row_running && !t.table_json)
+        kprintf("(it runs again: there may be more)\n");
     return 0;
 }
 

@@ -58,6 +58,12 @@ KTEST(shell_task, a_running_program_is_not_looked_into)
     KT_SAID(1, " receive ");
     actor_run_elsewhere(&s, run_typed);
     KT_SAID(0, " receive ");
+    KT_SAID(1, "files: task %d runs now; try again\n", (int)s.actor_pid);
+    snprintf(typed, sizeof(typed), "whatis %p", actor_memory(&s, ACTOR_BUFFER));
+    run_typed();
+    KT_SAID(1, "of task %d (server)", (int)s.actor_pid);
+    actor_run_elsewhere(&s, run_typed);
+    KT_SAID(1, "  no task at rest maps it\n");
     actor_end(&s);
 }
 
