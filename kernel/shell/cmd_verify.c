@@ -142,13 +142,13 @@ static const struct check {
     const char *(*check_run)(const char **where);
     bool check_again; /* programs may be in the midst of a change */
 } checks[] = {
-    {"heap", kmem_verify, false},        {"buddy", check_buddy, false},
-    {"paging", check_paging, false},     {"tasks", task_verify, false},
-    {"ports", ipc_verify, false},        {"programs", check_programs, false},
-    {"pipes", pipe_verify, false},       {"inodes", inode_verify, false},
-    {"mounts", userfs_verify, true},     {"files", ramfs_verify, true},
-    {"servers", servers_verify, false},  {"commit", commit_verify, false},
-    {"sessions", session_verify, false}, {"processors", cpu_verify, false},
+    {"heap", kmem_verify, false},       {"buddy", check_buddy, false},
+    {"paging", check_paging, false},    {"tasks", task_verify, false},
+    {"ports", ipc_verify, false},       {"programs", check_programs, false},
+    {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
+    {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
+    {"servers", servers_verify, false}, {"commit", commit_verify, false},
+    {"sessions", session_verify, true}, {"processors", cpu_verify, false},
 };
 
 /* A change that was interrupted is complete after the program has run again. */
