@@ -102,7 +102,8 @@ static void reap_cache(struct kmem_cache *cp, enum kmem_reap_mode mode,
     sum->rs_slabs += slabs;
     sum->rs_kept += row.row_kept;
     sum->rs_pages += slabs * st->stat_slab_pages;
-    if (st->stat_flags & KMEM_STAT_DTOR)
+    if (st->stat_flags & KMEM_STAT_DTOR &&
+        !(st->stat_modes & (KMF_POISON | KMF_OWN_PAGES))) /* at each free */
         sum->rs_objects += slabs * st->stat_slab_objects;
 }
 

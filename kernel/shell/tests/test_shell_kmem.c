@@ -418,6 +418,23 @@ KTEST(shell_kmem, playground_frees_everything)
     KT_EQ(KT_PTR(kmem_cache_find("kmem_play")), 0);
 }
 
+/* In mode P an object is destroyed as it is freed, not with its slab. */
+KTEST(shell_kmem, a_reap_destroys_constructed_objects)
+{
+    ktest_undo(end_play, NULL);
+    KT_REQUIRE(shell_test_run("kmem create test_play 200 ctor") == 0);
+    KT_EQ(shell_test_run("debug =none test_play; kmem alloc test_play 1; "
+                         "kmem free test_play 1; reap -a test_play"),
+          0);
+    KT_TRUE(strstr(shell_test_said, "objects: 0 destroyed") == NULL);
+    KT_EQ(shell_test_run("debug =P test_play; kmem alloc test_play 1; "
+                         "kmem free test_play 1; reap -a test_play"),
+          0);
+    KT_TRUE(strstr(shell_test_said, "slabs: 1 freed") != NULL);
+    KT_TRUE(strstr(shell_test_said, "objects: 0 destroyed") != NULL);
+    KT_EQ(shell_test_run("kmem destroy test_play"), 0);
+}
+
 KTEST(shell_kmem, stress_and_verify)
 {
     KT_EQ(shell_test_run("stress 42 3000"), 0);
