@@ -76,6 +76,12 @@ bool debugcmd_may_search(void)
 
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
 {
+    struct kmem_buf_stat b;
+
+    if (!kmem_buf_stat((const void *)addr, &b)) {
+        kprintf("pointers are looked for only to objects\n");
+        return;
+    }
     refs.count = 0;
     refs.stack = (uintptr_t)__builtin_frame_address(0) - PAGE_SIZE;
     refs.stack_end = stack_end;

@@ -382,6 +382,11 @@ def test_whatis_finds_references(shell, audited):
                      shell.command(f"whatis -r {cache:x}"), re.M)
 
 
+def test_references_to_what_is_no_object(shell):
+    assert shell.command("whatis -r 0").endswith(
+        "\npointers are looked for only to objects\n")
+
+
 WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
          "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
          "log -a", "log -n 0", "log zz", "log -t me", "log fail",
