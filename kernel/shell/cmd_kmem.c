@@ -264,21 +264,18 @@ static bool place_of(const char *word, uintptr_t *addr)
 
 bool heap_is_address(const char *word, uintptr_t *addr)
 {
+    bool prefixed = word[0] == '0' && (word[1] | 32) == 'x';
     char hex[16];
     uint32_t value;
 
-    if (parse_u32(word, &value)) {
-        *addr = value;
-        return true;
-    }
     if (place_of(word, addr))
         return true;
-    if (snprintf(hex, sizeof(hex), "0x%s", word) < (int)sizeof(hex) &&
-        parse_u32(hex, &value)) {
-        *addr = value;
-        return true;
-    }
-    return false;
+    if (snprintf(hex, sizeof(hex), "%s%s", prefixed ? "" : "0x", word) >=
+            (int)sizeof(hex) ||
+        !parse_u32(hex, &value))
+        return false;
+    *addr = value;
+    return true;
 }
 
 bool heap_address(const char *word, uintptr_t *addr)

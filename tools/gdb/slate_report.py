@@ -177,7 +177,7 @@ def evaluated(word):
     value = evaluate(word[0])
     if value is None:
         raise Fail(f"'{word[0]}' has no value")
-    return f"0x{value:08x}" if value >= constant("KERNEL_BASE") else str(value)
+    return f"0x{value:x}"
 
 
 def called(line):

@@ -382,6 +382,10 @@ def test_whatis_finds_references(shell, audited):
                      shell.command(f"whatis -r {cache:x}"), re.M)
 
 
+def test_an_address_needs_no_prefix(shell):
+    assert shell.command("whatis 100000").startswith("0x00100000: ")
+
+
 def test_references_to_what_is_no_object(shell):
     assert shell.command("whatis -r 0").endswith(
         "\npointers are looked for only to objects\n")
