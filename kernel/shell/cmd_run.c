@@ -36,10 +36,12 @@ static int report_status(pid_t pid, const char *name, int status)
     int signal = WTERMSIG(status);
     int code = WEXITSTATUS(status);
     const char *why = taskcmd_signal(signal);
+    char escaped[320];
 
+    debugcon_escape(name, escaped, sizeof(escaped));
     debugcon_event("{\"event\":\"run\",\"pid\":%d,\"name\":\"%s\","
                    "\"exit\":%d,\"signal\":%d}",
-                   (int)pid, name, code, signal);
+                   (int)pid, escaped, code, signal);
     if (signal != 0)
         kprintf("%s: killed by signal %d%s%s%s\n", name, signal,
                 why != NULL ? " (" : "", why != NULL ? why : "",

@@ -423,3 +423,9 @@ def test_random_code_ends_by_a_signal(workshop, seed, streams, processor):
     ways = set(re.findall(r"\(pid \d+\) killed at 0x\w+: ([^:\r\n]*)",
                           run.text))
     assert len(ways) >= 6, ways
+
+
+def test_the_event_of_a_program_with_a_quote_in_its_name(shell):
+    shell.command("run sh -c 'cp /bin/echo \"/tmp/a\\\"b\"'")
+    assert shell.command("run '/tmp/a\"b' here") == "here\n"
+    assert shell.events("run")[-1]["name"] == 'a"b'
