@@ -103,8 +103,11 @@ static int try_program(const char *folder, const char *name, path_t path)
 
     snprintf(path, sizeof(path_t), "%s%s", folder, name);
     error = file_open(path, NULL, O_RDONLY, &f);
-    if (error == 0)
-        object_put(&f->file_object);
+    if (error != 0)
+        return error;
+    if (f->file_inode == NULL || f->file_inode->inode_type != FILE_REGULAR)
+        error = -ENOEXEC;
+    object_put(&f->file_object);
     return error;
 }
 
