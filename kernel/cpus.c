@@ -250,7 +250,7 @@ static int cmd_cpus(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(cpus, cmd_cpus, "", SHELL_REPORT);
+SHELL_COMMAND(cpus, {"", cmd_cpus, SHELL_REPORT});
 
 /* ---- panics ------------------------------------------------------------- */
 

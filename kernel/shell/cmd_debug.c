@@ -244,8 +244,8 @@ static int cmd_debug(char **argv)
     return cp ? change_cache(cp, &c, true) != 0 : 1;
 }
 
-SHELL_COMMAND(debug, cmd_debug, "[+MODES|-MODES|=MODES|=none|MODES] [PATTERN]",
-              SHELL_REPORT);
+SHELL_COMMAND(debug, {"[+MODES|-MODES|=MODES|=none|MODES] [PATTERN]", cmd_debug,
+                      SHELL_REPORT});
 
 /* What is typed, and each letter that it has not. */
 static void offer_modes(const struct shell_offer *o)

@@ -23,10 +23,6 @@ void debugcmd_print_stack(const struct kmem_transaction *t, unsigned indent);
 /* The callers as a JSON array of strings. */
 void debugcmd_json_stack(const struct kmem_transaction *t);
 
-/* False after an error line: the search for pointers, which empties the
- * magazines, would change a stopped machine. */
-bool debugcmd_may_search(void);
-
 /* Prints the pointers to the object at an address; words on the stack below
  * `stack_end` are the command's own and left out. */
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end);

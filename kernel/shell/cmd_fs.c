@@ -60,7 +60,7 @@ static int cmd_inodes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(inodes, cmd_inodes, "[-j] [-a]", SHELL_REPORT);
+SHELL_COMMAND(inodes, {"[-j] [-a]", cmd_inodes, SHELL_REPORT});
 
 /* ---- what is mounted ---------------------------------------------------- */
 
@@ -73,7 +73,7 @@ static int cmd_mounts(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(mounts, cmd_mounts, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(mounts, {"[-j]", cmd_mounts, SHELL_REPORT});
 
 /* The path is that of `mounts`: no server is asked for it. */
 static int cmd_umount(char **argv)
@@ -91,7 +91,7 @@ static int cmd_umount(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(umount, cmd_umount, "-f PATH");
+SHELL_COMMAND(umount, {"-f PATH", cmd_umount, SHELL_ACTION});
 
 /* ---- pipes -------------------------------------------------------------- */
 
@@ -118,4 +118,4 @@ static int cmd_pipes(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(pipes, cmd_pipes, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(pipes, {"[-j]", cmd_pipes, SHELL_REPORT});

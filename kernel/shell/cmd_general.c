@@ -27,7 +27,7 @@ static int cmd_dmesg(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(dmesg, cmd_dmesg, "", SHELL_REPORT);
+SHELL_COMMAND(dmesg, {"", cmd_dmesg, SHELL_REPORT});
 
 static const char *const terminals[] = {
     [CONSOLE_NO_TERMINAL] = "plain",
@@ -59,7 +59,7 @@ static int cmd_echo(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(echo, cmd_echo, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(echo, {"[WORD ...]", cmd_echo, SHELL_REPORT});
 
 /* ---- the rest ----------------------------------------------------------- */
 
@@ -69,7 +69,7 @@ static int cmd_reboot(char **argv)
     power_reset();
 }
 
-SHELL_COMMAND(reboot, cmd_reboot, "");
+SHELL_COMMAND(reboot, {"", cmd_reboot, SHELL_ACTION});
 
 static int cmd_poweroff(char **argv)
 {
@@ -77,4 +77,4 @@ static int cmd_poweroff(char **argv)
     power_off();
 }
 
-SHELL_COMMAND(poweroff, cmd_poweroff, "");
+SHELL_COMMAND(poweroff, {"", cmd_poweroff, SHELL_ACTION});

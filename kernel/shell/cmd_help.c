@@ -155,4 +155,5 @@ static int cmd_help(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(help, cmd_help, "[COMMAND|SECTION|options|paper]", SHELL_REPORT);
+SHELL_COMMAND(help,
+              {"[COMMAND|SECTION|options|paper]", cmd_help, SHELL_REPORT});

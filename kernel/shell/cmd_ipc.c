@@ -118,4 +118,4 @@ static int cmd_ports(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(ports, cmd_ports, "[-w] [-j]", SHELL_REPORT);
+SHELL_COMMAND(ports, {"[-w] [-j]", cmd_ports, SHELL_REPORT});

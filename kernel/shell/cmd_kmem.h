@@ -154,21 +154,20 @@ char heap_buf_cell(const struct kmem_buf_stat *b);
 bool heap_buf_bad(const struct kmem_buf_stat *b,
                   const struct kmem_cache_stat *cache);
 
-/* For `cache -o`: the objects of a cache, or of all if `name` is NULL; `which`
- * is "alloc" or "free". 0, or 1 after an error line. */
-int heap_print_objects(const char *which, const char *name);
+/* `cache -o`: the allocated or free objects of a cache, or of all. */
+int heap_print_objects(char **argv);
 
-/* For `cache -u`: the objects in use of a cache, or of all if `name` is NULL,
- * by the stack that allocated them. 0, or 1 after an error line. */
-int heap_print_users(const char *name);
+/* `cache -u`: the objects in use of a cache, or of all, by the stack that
+ * allocated them. */
+int heap_print_users(char **argv);
 
 /* For `cache NAME partial=sorted`: keeps that cache's partial slabs sorted, the
  * fullest first, or as the allocator has them. 0, or 1 after an error line. The
  * workshop kernel sets it. */
 extern int (*heap_partial_order)(const char *name, bool sorted);
 
-/* For `kmastat --merged`. Returns 0. */
-int heap_print_merged(void);
+/* `kmastat --merged`. */
+int heap_print_merged(char **argv);
 
 /* Prints a line "! …" if the cache breaks an invariant. */
 void heap_note_broken(struct kmem_cache *cp);

@@ -302,10 +302,6 @@ static int cmd_cache(char **argv)
     struct kmem_cache *cp;
     struct table t;
 
-    if (shell_option('o'))
-        return heap_print_objects(shell_value('o'), argv[1]);
-    if (shell_option('u'))
-        return heap_print_users(argv[1]);
     cp = heap_cache_named(argv[1]);
     if (!cp)
         return 1;
@@ -331,8 +327,9 @@ static int cmd_cache(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(cache, cmd_cache,
-              "[-c] [-j] CACHE [partial=sorted|partial=own]\n"
-              "-o alloc|free [-j] [-n N] [CACHE]\n"
-              "-u [-j] [-m AGE] [CACHE]",
-              SHELL_REPORT);
+SHELL_COMMAND(cache,
+              {"[-c] [-j] CACHE [partial=sorted|partial=own]", cmd_cache,
+               SHELL_REPORT},
+              {"-o alloc|free [-j] [-n N] [CACHE]", heap_print_objects,
+               SHELL_REPORT},
+              {"-u [-j] [-m AGE] [CACHE]", heap_print_users, SHELL_REPORT});

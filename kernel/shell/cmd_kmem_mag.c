@@ -82,21 +82,20 @@ static void print_magazines(struct kmem_cache *only)
 
 static int cmd_magazines(char **argv)
 {
-    bool on = argv[1] && strcmp(argv[1], "on") == 0;
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
 
-    if (on || (argv[1] && strcmp(argv[1], "off") == 0)) {
-        if (!shell_may_change())
-            return 1;
-        kmem_mag_set(on);
-    } else if (!heap_cache_argument(argv[1], &cp)) {
+    if (!heap_cache_argument(argv[1], &cp))
         return 1;
-    }
     print_magazines(cp);
     return 0;
 }
 
-SHELL_COMMAND(magazines, cmd_magazines,
-              "[-j] [CACHE]\n"
-              "on|off",
-              SHELL_REPORT);
+static int switch_magazines(char **argv)
+{
+    set_magazines(argv[1]);
+    print_magazines(NULL);
+    return 0;
+}
+
+SHELL_COMMAND(magazines, {"on|off", switch_magazines, SHELL_ACTION},
+              {"[-j] [CACHE]", cmd_magazines, SHELL_REPORT});

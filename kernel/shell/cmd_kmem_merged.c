@@ -96,7 +96,7 @@ static void print_alike(struct merged_sum *sum,
     sum->sum_groups++;
 }
 
-int heap_print_merged(void)
+int heap_print_merged(char **argv UNUSED)
 {
     struct merged_sum sum = {.sum_table = shell_table(merged_columns)};
     size_t caches = 0, held = 0;

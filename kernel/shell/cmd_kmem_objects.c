@@ -86,14 +86,15 @@ static bool visit_object(const struct kmem_buf_stat *b, void *arg)
     return ++o->objects_rows < o->objects_most && !shell_interrupted();
 }
 
-int heap_print_objects(const char *which, const char *name)
+int heap_print_objects(char **argv)
 {
-    struct objects o = {.objects_used = *which == 'a',
+    struct objects o = {.objects_used = *shell_value('o') == 'a',
                         .objects_most = UINT32_MAX};
     struct kmem_cache_stat st;
     struct kmem_cache *cp, *only;
 
-    if (!heap_number('n', &o.objects_most) || !heap_cache_argument(name, &only))
+    if (!heap_number('n', &o.objects_most) ||
+        !heap_cache_argument(argv[1], &only))
         return 1;
     o.objects_cache = &st;
     o.objects_table = shell_table(object_columns);

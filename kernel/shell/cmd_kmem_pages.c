@@ -63,7 +63,7 @@ static int cmd_buddyinfo(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(buddyinfo, cmd_buddyinfo, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(buddyinfo, {"[-j]", cmd_buddyinfo, SHELL_REPORT});
 
 /* ---- pages: the picture ------------------------------------------------- */
 
@@ -289,14 +289,14 @@ static void print_frame(const struct table *t, size_t i, bool marked)
 }
 
 /* Takes kernel addresses and, below them, physical ones. */
-static int pages_around(const char *word)
+static int pages_around(char **argv)
 {
     uintptr_t base = (uintptr_t)mm_phys_to_virt(0);
     uintptr_t addr;
     size_t frame, first;
     struct table t;
 
-    if (!heap_address(word, &addr))
+    if (!heap_address(argv[1], &addr))
         return 1;
     frame = (addr >= base ? addr - base : addr) >> PAGE_SHIFT;
     if (frame >= page_count)
@@ -310,12 +310,10 @@ static int pages_around(const char *word)
     return 0;
 }
 
-static int cmd_pages(char **argv)
+static int cmd_pages(char **argv UNUSED)
 {
     struct table t;
 
-    if (argv[1])
-        return pages_around(argv[1]);
     if (shell_option('r') || shell_option('j')) {
         t = shell_table(run_columns);
         print_runs(&t);
@@ -328,7 +326,5 @@ static int cmd_pages(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(pages, cmd_pages,
-              "[-j] [-r]\n"
-              "ADDR|SYMBOL",
-              SHELL_REPORT);
+SHELL_COMMAND(pages, {"[-j] [-r]", cmd_pages, SHELL_REPORT},
+              {"ADDR|SYMBOL", pages_around, SHELL_REPORT});

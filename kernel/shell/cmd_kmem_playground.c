@@ -332,28 +332,10 @@ static int play_list(char **argv UNUSED)
     return 0;
 }
 
-static int cmd_kmem(char **argv)
-{
-    static const struct {
-        const char *name;
-        int (*run)(char **argv);
-    } verbs[] = {
-        {"create", play_create},   {"alloc", play_alloc}, {"free", play_free},
-        {"destroy", play_destroy}, {"list", play_list},
-    };
-    size_t i = 0;
-
-    while (strcmp(argv[1], verbs[i].name) != 0)
-        i++;
-    if (verbs[i].run != play_list && !shell_may_change())
-        return 1;
-    return verbs[i].run(argv);
-}
-
-SHELL_COMMAND(kmem, cmd_kmem,
-              "create NEW-NAME SIZE [ALIGN|ctor|nocolour ...]\n"
-              "alloc NAME N\n"
-              "free NAME N|all [lifo|fifo|random]\n"
-              "destroy NAME\n"
-              "list",
-              SHELL_REPORT);
+SHELL_COMMAND(kmem,
+              {"create NEW-NAME SIZE [ALIGN|ctor|nocolour ...]", play_create,
+               SHELL_ACTION},
+              {"alloc NAME N", play_alloc, SHELL_ACTION},
+              {"free NAME N|all [lifo|fifo|random]", play_free, SHELL_ACTION},
+              {"destroy NAME", play_destroy, SHELL_ACTION},
+              {"list", play_list, SHELL_REPORT});

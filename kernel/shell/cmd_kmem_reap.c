@@ -55,8 +55,9 @@ static void print_interval(void)
                 (unsigned)kmem_ws_interval % 1000);
 }
 
-static int set_interval(const char *word)
+static int set_interval(char **argv UNUSED)
 {
+    const char *word = shell_value('i');
     uint32_t seconds;
 
     if (strcmp(word, "never") == 0) {
@@ -144,10 +145,6 @@ static int cmd_reap(char **argv)
     struct reap_sum sum = {.rs_dry = shell_option('n')};
     struct kmem_cache *cp;
 
-    if (!sum.rs_dry && !shell_may_change())
-        return 1;
-    if (shell_option('i'))
-        return set_interval(shell_value('i'));
     if (!heap_cache_argument(argv[1], &cp))
         return 1;
     /* as under memory pressure */
@@ -179,8 +176,6 @@ static int cmd_reap(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap,
-              "[-a] [CACHE]\n"
-              "-n [CACHE]\n"
-              "-i SECONDS|never",
-              SHELL_REPORT);
+SHELL_COMMAND(reap, {"[-a] [CACHE]", cmd_reap, SHELL_ACTION},
+              {"-n [CACHE]", cmd_reap, SHELL_REPORT},
+              {"-i SECONDS|never", set_interval, SHELL_ACTION});

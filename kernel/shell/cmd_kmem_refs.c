@@ -69,11 +69,6 @@ static void print_ref(const struct ref *r)
     }
 }
 
-bool debugcmd_may_search(void)
-{
-    return !CPU_SEVERAL || shell_may_change();
-}
-
 void debugcmd_print_refs(uintptr_t addr, uintptr_t stack_end)
 {
     struct kmem_buf_stat b;

@@ -290,7 +290,5 @@ static int cmd_slabs(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(slabs, cmd_slabs,
-              "[-v] [-j] [CACHE]\n"
-              "ADDR",
-              SHELL_REPORT);
+SHELL_COMMAND(slabs, {"[-v] [-j] [CACHE]", cmd_slabs, SHELL_REPORT},
+              {"ADDR", cmd_slabs, SHELL_REPORT});

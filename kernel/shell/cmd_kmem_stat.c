@@ -352,8 +352,6 @@ static int cmd_kmastat(char **argv)
     struct heap_totals t;
     size_t hidden;
 
-    if (argv[1] && strcmp(argv[1], "--merged") == 0)
-        return heap_print_merged();
     if (ks.ks_sum.sum_caches == 0 && !argv[1])
         return shell_error("there is no cache yet");
     if (ks.ks_sum.sum_caches == 0)
@@ -371,10 +369,10 @@ static int cmd_kmastat(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat,
-              "[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]\n"
-              "--merged",
-              SHELL_REPORT);
+SHELL_COMMAND(kmastat,
+              {"[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]", cmd_kmastat,
+               SHELL_REPORT},
+              {"--merged", heap_print_merged, SHELL_REPORT});
 
 /* ---- /proc -------------------------------------------------------------- */
 

@@ -192,12 +192,12 @@ static void print_groups(void)
 
 /* ---- the commands ------------------------------------------------------- */
 
-int heap_print_users(const char *name)
+int heap_print_users(char **argv)
 {
     struct kmem_cache *cp, *only;
     struct kmem_cache_stat st;
 
-    if (!heap_cache_argument(name, &only) || !begin_groups())
+    if (!heap_cache_argument(argv[1], &only) || !begin_groups())
         return 1;
     heap_each (cp, only, &st)
         if (st.stat_kind != KMEM_KIND_INTERNAL)
@@ -205,7 +205,7 @@ int heap_print_users(const char *name)
     if (groups.used != 0 || shell_option('j'))
         print_groups();
     else
-        kprintf("no object of %s is in use%s\n", name ?: "any cache",
+        kprintf("no object of %s is in use%s\n", argv[1] ?: "any cache",
                 groups.min_age ? " and known to be that old" : "");
     if (shell_option('j'))
         return 0;
@@ -223,7 +223,7 @@ static int cmd_leaks(char **argv UNUSED)
 {
     struct kmem_leak_stat st;
 
-    if (!debugcmd_may_search() || !begin_groups())
+    if (!begin_groups())
         return 1;
     if (!kmem_leak_scan(take_in, NULL, &st))
         return shell_error("there are no pages for the marks of the scan");
@@ -239,4 +239,5 @@ static int cmd_leaks(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(leaks, cmd_leaks, "[-j] [-m AGE]", SHELL_REPORT);
+/* The search for pointers empties the magazines. */
+SHELL_COMMAND(leaks, {"[-j] [-m AGE]", cmd_leaks, .form_report = !CPU_SEVERAL});

@@ -241,8 +241,9 @@ static int cmd_whatis(char **argv)
     const struct page *frame;
     uintptr_t addr;
 
-    if ((shell_option('r') && !debugcmd_may_search()) ||
-        !heap_address(argv[1], &addr))
+    if (CPU_SEVERAL && shell_option('r') && !shell_may_change())
+        return 1; /* the search empties the magazines */
+    if (!heap_address(argv[1], &addr))
         return 1;
     kprintf("0x%08lx: ", (unsigned long)addr);
     frame = virt_to_page((const void *)addr);
@@ -258,7 +259,7 @@ static int cmd_whatis(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(whatis, cmd_whatis, "[-r] ADDR|SYMBOL", SHELL_REPORT);
+SHELL_COMMAND(whatis, {"[-r] ADDR|SYMBOL", cmd_whatis, SHELL_REPORT});
 
 /* ---- the slab around an address ----------------------------------------- */
 

@@ -215,8 +215,8 @@ static int cmd_log(char **argv)
     return show_log(&f);
 }
 
-SHELL_COMMAND(log, cmd_log, "[-S] [-j] [-n N] [-c CACHE] [-t TASK] [ADDR]",
-              SHELL_REPORT);
+SHELL_COMMAND(log, {"[-S] [-j] [-n N] [-c CACHE] [-t TASK] [ADDR]", cmd_log,
+                    SHELL_REPORT});
 
 bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e)
 {

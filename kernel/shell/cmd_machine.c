@@ -32,7 +32,7 @@ static int cmd_bt(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(bt, cmd_bt, "[TASK]");
+SHELL_COMMAND(bt, {"[TASK]", cmd_bt, SHELL_ACTION});
 
 /* ---- meminfo ------------------------------------------------------------ */
 
@@ -67,7 +67,7 @@ static int cmd_meminfo(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(meminfo, cmd_meminfo, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(meminfo, {"[-j]", cmd_meminfo, SHELL_REPORT});
 
 /* ---- panic -------------------------------------------------------------- */
 
@@ -82,4 +82,4 @@ static int cmd_panic(char **argv)
     panic("%s", n > 0 ? text : "requested at the shell");
 }
 
-SHELL_COMMAND(panic, cmd_panic, "[TEXT ...]");
+SHELL_COMMAND(panic, {"[TEXT ...]", cmd_panic, SHELL_ACTION});

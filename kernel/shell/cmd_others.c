@@ -133,8 +133,15 @@ static int cmd_kmastat(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(kmastat, cmd_kmastat,
-              "[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]", SHELL_REPORT);
+SHELL_COMMAND(kmastat, {"[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]",
+                        cmd_kmastat, SHELL_REPORT});
+
+static int no_working_sets(char **argv UNUSED)
+{
+    return shell_error("the allocator is %s, which has no working sets; "
+                       "`reap` and `reap -a` return pages that it keeps",
+                       other_served.op_name);
+}
 
 /* Returns pages that the allocator keeps; -a: frees unused inodes before, as
  * under memory pressure. */
@@ -142,12 +149,8 @@ static int cmd_reap(char **argv)
 {
     struct other_stat before, after;
 
-    if (shell_option('n') || shell_option('i') || argv[1] != NULL)
-        return shell_error("the allocator is %s, which has no working sets; "
-                           "`reap` and `reap -a` return pages that it keeps",
-                           other_served.op_name);
-    if (!shell_may_change())
-        return 1;
+    if (argv[1] != NULL)
+        return no_working_sets(argv);
     if (shell_option('a'))
         kprintf("unused inodes freed first: %zu\n", inode_reclaim(SIZE_MAX));
     if (other_served.op_pressure == NULL)
@@ -161,11 +164,9 @@ static int cmd_reap(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(reap, cmd_reap,
-              "[-a] [CACHE]\n"
-              "-n [CACHE]\n"
-              "-i SECONDS|never",
-              SHELL_REPORT);
+SHELL_COMMAND(reap, {"[-a] [CACHE]", cmd_reap, SHELL_ACTION},
+              {"-n [CACHE]", no_working_sets, SHELL_REPORT},
+              {"-i SECONDS|never", no_working_sets, SHELL_REPORT});
 
 /* /proc/caches and /proc/kmastat. */
 static void write_proc(print_t *print, void *to, bool all UNUSED)
@@ -197,10 +198,10 @@ static int cmd_of_slabs(char **argv UNUSED)
                        other_served.op_name);
 }
 
-SHELL_COMMAND(cache, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(kmem, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(slabs, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(whatis, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(debug, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(leaks, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
-SHELL_COMMAND(log, cmd_of_slabs, "[WORD ...]", SHELL_REPORT);
+SHELL_COMMAND(cache, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(kmem, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(slabs, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(whatis, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(debug, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(leaks, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});
+SHELL_COMMAND(log, {"[WORD ...]", cmd_of_slabs, SHELL_REPORT});

@@ -293,9 +293,8 @@ static int cmd_run(char **argv)
     return run_program(argv + 1, shell_option('p'), background);
 }
 
-SHELL_COMMAND(run, cmd_run,
-              "[-p] [-b] PROGRAM [ARG ...]\n"
-              "-s [-b] SERVER [ARG ...]");
+SHELL_COMMAND(run, {"[-p] [-b] PROGRAM [ARG ...]", cmd_run, SHELL_ACTION},
+              {"-s [-b] SERVER [ARG ...]", cmd_run, SHELL_ACTION});
 
 /* ---- completion --------------------------------------------------------- */
 
@@ -363,7 +362,7 @@ static int cmd_sh(char **argv)
     return start_program(&start, false);
 }
 
-SHELL_COMMAND(sh, cmd_sh, "");
+SHELL_COMMAND(sh, {"", cmd_sh, SHELL_ACTION});
 
 static int cmd_continue(char **argv)
 {
@@ -383,4 +382,4 @@ static int cmd_continue(char **argv)
     return console_back(pid, name, error, status);
 }
 
-SHELL_COMMAND(continue, cmd_continue, "");
+SHELL_COMMAND(continue, {"", cmd_continue, SHELL_ACTION});

@@ -33,7 +33,7 @@ static void offer_servers(const struct shell_offer *o)
         shell_offer(o, st.stat_server.server_name);
 }
 
-SHELL_COMMAND(servers, cmd_servers, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(servers, {"[-j]", cmd_servers, SHELL_REPORT});
 SHELL_WORDS(SERVER, offer_servers);
 
 /* ---- irqs --------------------------------------------------------------- */
@@ -92,4 +92,4 @@ static int cmd_irqs(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(irqs, cmd_irqs, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(irqs, {"[-j]", cmd_irqs, SHELL_REPORT});

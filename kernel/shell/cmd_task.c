@@ -119,7 +119,7 @@ static int cmd_ps(char **argv UNUSED)
     return 0;
 }
 
-SHELL_COMMAND(ps, cmd_ps, "[-j]", SHELL_REPORT);
+SHELL_COMMAND(ps, {"[-j]", cmd_ps, SHELL_REPORT});
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -189,25 +189,26 @@ static void offer_signals(const struct shell_offer *o)
         shell_offer(o, signals[i].signal_name);
 }
 
-SHELL_COMMAND(kill, cmd_kill,
-              "PID|-GRP\n"
-              "-SIGNAL PID|-GRP");
+SHELL_COMMAND(kill, {"PID|-GRP", cmd_kill, SHELL_ACTION},
+              {"-SIGNAL PID|-GRP", cmd_kill, SHELL_ACTION});
 SHELL_WORDS(SIGNAL, offer_signals);
 
 /* ---- sessions ----------------------------------------------------------- */
 
-static int cmd_sessions(char **argv)
+static int cmd_sessions(char **argv UNUSED)
+{
+    struct table t = shell_table(proc_sessions.proc_columns);
+
+    proc_sessions.proc_rows(&t);
+    return 0;
+}
+
+static int end_session(char **argv)
 {
     uint32_t number;
     int error;
 
-    if (argv[1] == NULL) {
-        struct table t = shell_table(proc_sessions.proc_columns);
-
-        proc_sessions.proc_rows(&t);
-        return 0;
-    }
-    if (!shell_may_change() || !taskcmd_alive())
+    if (!taskcmd_alive())
         return 1;
     error = parse_u32(argv[2], &number) ? session_end(number) : -ESRCH;
     if (error == -ESRCH)
@@ -220,10 +221,8 @@ static int cmd_sessions(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sessions, cmd_sessions,
-              "[-j]\n"
-              "end N",
-              SHELL_REPORT);
+SHELL_COMMAND(sessions, {"[-j]", cmd_sessions, SHELL_REPORT},
+              {"end N", end_session, SHELL_ACTION});
 
 /* ---- files -------------------------------------------------------------- */
 
@@ -353,4 +352,4 @@ static int cmd_files(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(files, cmd_files, "[-j] PID", SHELL_REPORT);
+SHELL_COMMAND(files, {"[-j] PID", cmd_files, SHELL_REPORT});

@@ -10,8 +10,6 @@ static int cmd_trace(char **argv UNUSED)
                        "boots one that does");
 }
 
-SHELL_COMMAND(trace, cmd_trace,
-              "[on|off]\n"
-              "mark [N]\n"
-              "save [NEW-NAME]",
-              SHELL_REPORT);
+SHELL_COMMAND(trace, {"[on|off]", cmd_trace, SHELL_REPORT},
+              {"mark [N]", cmd_trace, SHELL_REPORT},
+              {"save [NEW-NAME]", cmd_trace, SHELL_REPORT});

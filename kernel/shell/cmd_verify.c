@@ -225,4 +225,4 @@ static int cmd_verify(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(verify, cmd_verify, "[-j] [CACHE]", SHELL_REPORT);
+SHELL_COMMAND(verify, {"[-j] [CACHE]", cmd_verify, SHELL_REPORT});

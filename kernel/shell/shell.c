@@ -172,7 +172,8 @@ static int run_words(char **argv)
     const struct shell_command *c = shell_find(argv[0]);
     struct form *outer_given = given;
     const char *outer = current;
-    struct form form;
+    const struct shell_form *form;
+    struct form words;
     int result = 1;
 
     if (!c)
@@ -181,9 +182,10 @@ static int run_words(char **argv)
     if (outer == self && !shell_reporting)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",
                        c->command_name, (unsigned)timer_ms());
-    given = &form;
-    if ((c->command_report || shell_may_change()) && usage_take(c, argv, &form))
-        result = c->command_run(argv);
+    given = &words;
+    form = usage_take(c, argv, &words);
+    if (form && (form->form_report || shell_may_change()))
+        result = form->form_run(argv);
     pager_report_ended();
     current = outer;
     given = outer_given;

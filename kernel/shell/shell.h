@@ -6,12 +6,13 @@
  * new command is one function and one table entry in one file.
  *
  *     static int cmd_bt(char **argv) { … }
- *     SHELL_COMMAND(bt, cmd_bt, "[TASK]");
+ *     SHELL_COMMAND(bt, {"[TASK]", cmd_bt, SHELL_ACTION});
  *
- * Its usage is the grammar of its words (usage.h). Its group and what `help`
- * says of it are in help.txt.
+ * It has a form or several, each with a usage, which is the grammar of its
+ * words (usage.h), and a function. Its group and what `help` says of it are in
+ * help.txt.
  *
- * A command gets only words that fit its usage. It returns its status: 0, or 1
+ * A function gets only words that fit its form. It returns its status: 0, or 1
  * after shell_error() has printed its one line; `verify` counts. It never
  * allocates for its own output. Commands run with interrupts on.
  */
@@ -23,27 +24,29 @@
 #define SHELL_LINE_MAX LINE_MAX
 #define SHELL_ARGS_MAX 16 /* words in a command, its name included */
 
+struct shell_form {
+    const char *form_usage;       /* of what follows the name */
+    int (*form_run)(char **argv); /* argv ends with NULL */
+    bool form_report;
+};
+
 struct shell_command {
     const char *command_name;
-    const char *command_usage;       /* forms of what follows the name */
-    int (*command_run)(char **argv); /* argv ends with NULL */
-    bool command_report;
+    const struct shell_form *command_forms; /* the last one is zeroed */
 };
 
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-/* SHELL_COMMAND(ps, cmd_ps, "[-j]", SHELL_REPORT): it may be called in a
- * stopped machine (report.h). It writes nothing that lasts, or calls
- * shell_may_change before. */
-#define SHELL_REPORT .command_report = true
+/* Whether a form may be called in a stopped machine (report.h): a report writes
+ * nothing that lasts, or calls shell_may_change before. */
+#define SHELL_REPORT .form_report = true
+#define SHELL_ACTION .form_report = false
 
-#define SHELL_COMMAND(id, run, ...)                                            \
+#define SHELL_COMMAND(id, ...)                                                 \
     static const struct shell_command shell_command_##id __attribute__((       \
         used, section("shell_commands"), aligned(sizeof(void *)))) = {         \
-        .command_name = #id,                                                   \
-        .command_run = (run),                                                  \
-        .command_usage = __VA_ARGS__}
+        #id, (const struct shell_form[]){__VA_ARGS__, {0}}}
 
 /* Where completion wants the words of a kind. */
 struct shell_offer {

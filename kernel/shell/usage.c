@@ -12,7 +12,7 @@
 
 static bool ends_element(char c)
 {
-    return c == ' ' || c == ']' || c == '\n' || c == '\0';
+    return c == ' ' || c == ']' || c == '\0';
 }
 
 static void add_element(struct form *f, const struct element *e)
@@ -23,16 +23,10 @@ static void add_element(struct form *f, const struct element *e)
     f->form_options |= e->element_letter != '\0';
 }
 
-/* Reads the form at *usage, which moves to the next one, or becomes NULL.
- * False: there is none. */
-static bool next_form(const char **usage, struct form *f)
+static void read_form(const char *p, struct form *f)
 {
-    const char *p = *usage;
-
-    if (p == NULL)
-        return false;
     *f = (struct form){0};
-    while (*p != '\n' && *p != '\0') {
+    while (*p != '\0') {
         struct element e = {0};
 
         for (; *p == ' ' || *p == '[' || *p == ']'; p++)
@@ -51,20 +45,16 @@ static bool next_form(const char **usage, struct form *f)
             p++;
         add_element(f, &e);
     }
-    *usage = *p == '\n' ? p + 1 : NULL;
-    return true;
 }
 
 void usage_show(const struct shell_command *command)
 {
     const char *before = "usage:";
 
-    for (const char *form = command->command_usage, *end; form;
-         form = *end ? end + 1 : NULL) {
-        for (end = form; *end != '\n' && *end != '\0';)
-            end++;
-        kprintf("%-7s%s%s%.*s\n", before, command->command_name,
-                end == form ? "" : " ", (int)(end - form), form);
+    for (const struct shell_form *s = command->command_forms; s->form_usage;
+         s++) {
+        kprintf("%-7s%s%s%s\n", before, command->command_name,
+                *s->form_usage ? " " : "", s->form_usage);
         before = "";
     }
 }
@@ -168,9 +158,10 @@ static void offer_choices(const struct shell_offer *o, const char *text)
 
 /* ---- the words of a command and a form ---------------------------------- */
 
+/* Two dashes begin a word as --merged, which is of no kind. */
 static bool is_dashed(const char *word)
 {
-    return word[0] == '-' && is_upper(word[1] & ~0x20);
+    return word[0] == '-' && (word[1] == '-' || is_upper(word[1] & ~0x20));
 }
 
 /* Takes the letters of word *i; a value may be in the next word. */
@@ -246,18 +237,19 @@ static bool is_complete(const struct form *f, bool all)
     return !f->form_open;
 }
 
-bool usage_take(const struct shell_command *command, char **argv,
-                struct form *f)
+const struct shell_form *usage_take(const struct shell_command *command,
+                                    char **argv, struct form *f)
 {
-    const char *usage = command->command_usage;
-
-    while (next_form(&usage, f))
+    for (const struct shell_form *s = command->command_forms; s->form_usage;
+         s++) {
+        read_form(s->form_usage, f);
         if (take_words(f, argv) && is_complete(f, true)) {
             memcpy(argv, f->form_argv, sizeof(f->form_argv));
-            return true;
+            return s;
         }
+    }
     usage_show(command);
-    return false;
+    return NULL;
 }
 
 const char *usage_value(struct form *f, char letter)
@@ -297,7 +289,6 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
                                   .offer_before = "",
                                   .offer_add = add,
                                   .offer_arg = arg};
-    const char *usage;
     struct form f;
     int argc;
 
@@ -310,8 +301,11 @@ void usage_complete(const struct line *l, unsigned command, unsigned word,
         return;
     }
     c = shell_find(argv[0]);
-    usage = c ? c->command_usage : NULL;
-    while (next_form(&usage, &f))
+    if (!c)
+        return;
+    for (const struct shell_form *s = c->command_forms; s->form_usage; s++) {
+        read_form(s->form_usage, &f);
         if (take_words(&f, argv))
             offer_next(&o, &f);
+    }
 }

@@ -1,8 +1,8 @@
 /*
- * The usage of a command, which SHELL_COMMAND has as a string, is the grammar
- * of its words: by it the shell checks the words before the command runs, and
- * Tab offers those that may stand at the cursor. A command has one form or
- * several, a line each; kmem has among others
+ * The usages of a command, which SHELL_COMMAND has as strings, are the grammar
+ * of its words: by them the shell checks the words and finds the function that
+ * runs, and Tab offers those that may stand at the cursor. kmem has among
+ * others
  *
  *     free NAME N|all [lifo|fifo|random]
  *     list
@@ -14,7 +14,8 @@
  *     +MODES  + and a word
  *
  * Operands are compared in order, so those that may be left out are last.
- * Options that exclude each other are in different forms.
+ * Options that exclude each other are in different forms. The first form that
+ * fits is taken: that of a word, as on, is before that of a kind, as CACHE.
  */
 #pragma once
 
@@ -48,10 +49,10 @@ struct form {
 void usage_show(const struct shell_command *command);
 
 /* Finds the first form that the words of a command fit, and takes the options
- * off them. False after printing usage. argv has SHELL_ARGS_MAX + 1 places; its
+ * off them. NULL after printing usage. argv has SHELL_ARGS_MAX + 1 places; its
  * words end with NULL, before and after. */
-bool usage_take(const struct shell_command *command, char **argv,
-                struct form *f);
+const struct shell_form *usage_take(const struct shell_command *command,
+                                    char **argv, struct form *f);
 
 /* The value of the option -letter; NULL if it was not given. */
 const char *usage_value(struct form *f, char letter);

@@ -177,7 +177,7 @@ static int cmd_answer(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(answer, cmd_answer, "");
+SHELL_COMMAND(answer, {"", cmd_answer, SHELL_ACTION});
 """
 
 
@@ -224,7 +224,7 @@ def test_removed_source_leaves_the_kernel(tree):
 
 def test_removed_command_leaves_the_list(tree):
     source, made = tree / "tools/workshop/bugs/a.c", "build/workshop_commands.c"
-    source.write_text("SHELL_COMMAND(answer, cmd_answer, "");\n", "utf-8")
+    source.write_text("SHELL_COMMAND(answer, {});\n", "utf-8")
     assert make(tree, made).returncode == 0
     assert '"answer"' in (tree / made).read_text("utf-8")
     source.unlink()

@@ -24,7 +24,7 @@ static bool take(const char *line)
 
     strlcpy(copy, line, sizeof(copy));
     words_next(&at, &argc, argv);
-    return usage_take(shell_find(argv[0]), argv, &taken);
+    return usage_take(shell_find(argv[0]), argv, &taken) != NULL;
 }
 
 static bool is(const char *word, const char *want)
@@ -95,6 +95,9 @@ KTEST(usage, without_options_a_dash_is_part_of_a_word)
     "       kmem free NAME N|all [lifo|fifo|random]\n"                         \
     "       kmem destroy NAME\n"                                               \
     "       kmem list\n"
+#define KMASTAT_FORMS                                                          \
+    "usage: kmastat [-z] [-j] [-s mem|waste|rate|fail] [PATTERN]\n"            \
+    "       kmastat --merged\n"
 #define TRACE_FORMS                                                            \
     "usage: trace [on|off]\n"                                                  \
     "       trace mark [N]\n"                                                  \
@@ -117,6 +120,7 @@ static const struct {
     {"reap -n -i 5", REAP_FORMS},
     {"kmem alloc", KMEM_FORMS},
     {"kmem free box all soon", KMEM_FORMS},
+    {"kmastat -j --merged", KMASTAT_FORMS},
     {"log -n", "usage: log [-S] [-j] [-n N] [-c CACHE] [-t TASK] [ADDR]\n"},
     {"cache -o alloc -n many", CACHE_FORMS},
     {"cache -o slab", CACHE_FORMS},
@@ -482,13 +486,13 @@ static bool is_first(const char *name)
     return false;
 }
 
-/* Looks for each word, option and kind of a usage in the table. */
+/* Looks for each word, option and kind of a form in the table. */
 static void check_usage(const char *name, const char *form)
 {
     char word[32] = "@";
 
     for (const char *end; *form; form = end + (*end != '\0')) {
-        for (end = form; !strchr(" []|.\n", *end);)
+        for (end = form; !strchr(" []|.", *end);)
             end++;
         strlcpy(word + 1, form, (size_t)(end - form) + 1);
         if (end == form || strchr("+=", *form) || (*form == '-' && word[3]))
@@ -507,7 +511,8 @@ KTEST(usage, the_table_has_every_command_and_place)
 {
     for (const struct shell_command *c = __start_shell_commands;
          c < __stop_shell_commands; c++) {
-        check_usage(c->command_name, c->command_usage);
+        for (const struct shell_form *f = c->command_forms; f->form_usage; f++)
+            check_usage(c->command_name, f->form_usage);
         if (!is_first(c->command_name))
             ktest_fail(__FILE__, __LINE__, "no row for %s", c->command_name);
     }

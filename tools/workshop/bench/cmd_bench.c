@@ -551,5 +551,5 @@ static void offer_groups(const struct shell_offer *o)
             shell_offer(o, groups[i].name);
 }
 
-SHELL_COMMAND(bench, cmd_bench, "[GROUP]");
+SHELL_COMMAND(bench, {"[GROUP]", cmd_bench, SHELL_ACTION});
 SHELL_WORDS(GROUP, offer_groups);

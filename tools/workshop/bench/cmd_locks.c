@@ -101,6 +101,5 @@ static int cmd_locks(char **argv)
                        "counts locks");
 }
 #endif
-SHELL_COMMAND(locks, cmd_locks,
-              "[-j]\n"
-              "-r");
+SHELL_COMMAND(locks, {"[-j]", cmd_locks, SHELL_ACTION},
+              {"-r", cmd_locks, SHELL_ACTION});

@@ -146,4 +146,4 @@ static int cmd_scale(char **argv UNUSED)
     return done ? 0 : shell_error("too little memory");
 }
 
-SHELL_COMMAND(scale, cmd_scale, "");
+SHELL_COMMAND(scale, {"", cmd_scale, SHELL_ACTION});

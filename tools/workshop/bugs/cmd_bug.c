@@ -52,7 +52,7 @@ static const struct column bug_columns[] = {
     {0},
 };
 
-static int list(void)
+static int list(char **argv UNUSED)
 {
     struct table t = shell_table(bug_columns);
 
@@ -208,8 +208,6 @@ static int cmd_bug(char **argv)
     bool go_on = shell_option('s');
     unsigned modes = BUGS_AS_IT_IS;
 
-    if (strcmp(argv[1], "list") == 0 && !keep && !go_on && !letters)
-        return list();
     if (!taskcmd_alive() || (letters && !parse_modes(letters, &modes)))
         return 1;
     return plant(argv[1], modes, keep, go_on);
@@ -221,7 +219,6 @@ static void offer_bugs(const struct shell_offer *o)
         shell_offer(o, planted_bugs[i].bug_name);
 }
 
-SHELL_COMMAND(bug, cmd_bug,
-              "list [-j]\n"
-              "[-k] [-s] [-m MODES] BUG|all");
+SHELL_COMMAND(bug, {"list [-j]", list, SHELL_ACTION},
+              {"[-k] [-s] [-m MODES] BUG|all", cmd_bug, SHELL_ACTION});
 SHELL_WORDS(BUG, offer_bugs);

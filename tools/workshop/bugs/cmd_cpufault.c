@@ -147,4 +147,5 @@ static int cmd_cpufault(char **argv)
     return shell_error("out of memory");
 }
 
-SHELL_COMMAND(cpufault, cmd_cpufault, "null|stack|locked|both|called|absent");
+SHELL_COMMAND(cpufault, {"null|stack|locked|both|called|absent", cmd_cpufault,
+                         SHELL_ACTION});

@@ -268,5 +268,5 @@ static void offer_faults(const struct shell_offer *o)
         shell_offer(o, fault_names[kind]);
 }
 
-SHELL_COMMAND(fault, cmd_fault, "FAULT");
+SHELL_COMMAND(fault, {"FAULT", cmd_fault, SHELL_ACTION});
 SHELL_WORDS(FAULT, offer_faults);

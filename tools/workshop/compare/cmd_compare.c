@@ -211,4 +211,4 @@ static int cmd_compare(char **argv)
     return argv[1] == NULL ? mark() : costs(argv[1]);
 }
 
-SHELL_COMMAND(compare, cmd_compare, "[WHEN]");
+SHELL_COMMAND(compare, {"[WHEN]", cmd_compare, SHELL_ACTION});

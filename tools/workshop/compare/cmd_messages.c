@@ -205,4 +205,4 @@ static int cmd_messages(char **argv)
     return error;
 }
 
-SHELL_COMMAND(messages, cmd_messages, "GROUPS LOOPS");
+SHELL_COMMAND(messages, {"GROUPS LOOPS", cmd_messages, SHELL_ACTION});

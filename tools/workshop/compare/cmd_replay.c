@@ -392,4 +392,4 @@ static int cmd_replay(char **argv UNUSED)
     return failed;
 }
 
-SHELL_COMMAND(replay, cmd_replay, "");
+SHELL_COMMAND(replay, {"", cmd_replay, SHELL_ACTION});

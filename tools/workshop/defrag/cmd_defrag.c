@@ -124,7 +124,7 @@ HOOK(HOOK_UP, provide_order);
 
 /* ---- what it is good for ------------------------------------------------ */
 
-static int measure_order(void)
+static int measure_order(char **argv UNUSED)
 {
     struct page *pages = buddy_alloc_run(PAGES);
     int error = 0;
@@ -152,8 +152,6 @@ static int cmd_defrag(char **argv)
     struct kmem_cache *cp;
     uint32_t most = UINT32_MAX;
 
-    if (shell_option('e'))
-        return measure_order();
     cp = heap_cache_named(argv[1]);
     if (cp == NULL || !heap_number('n', &most) || !heap_number('l', &most))
         return 1;
@@ -172,6 +170,5 @@ static int cmd_defrag(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(defrag, cmd_defrag,
-              "[-s] [-n N] [-l N] CACHE\n"
-              "-e");
+SHELL_COMMAND(defrag, {"[-s] [-n N] [-l N] CACHE", cmd_defrag, SHELL_ACTION},
+              {"-e", measure_order, SHELL_ACTION});

@@ -85,6 +85,6 @@ static void offer_cases(const struct shell_offer *o)
     }
 }
 
-SHELL_COMMAND(test, cmd_test, "[-l] [SUITE|CASE]");
+SHELL_COMMAND(test, {"[-l] [SUITE|CASE]", cmd_test, SHELL_ACTION});
 SHELL_WORDS(SUITE, offer_suites);
 SHELL_WORDS(CASE, offer_cases);

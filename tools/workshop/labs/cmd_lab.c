@@ -60,5 +60,5 @@ static void offer_tests(const struct shell_offer *o)
         shell_offer(o, t->lab_name);
 }
 
-SHELL_COMMAND(lab, cmd_lab, "[TEST]");
+SHELL_COMMAND(lab, {"[TEST]", cmd_lab, SHELL_ACTION});
 SHELL_WORDS(TEST, offer_tests);

@@ -24,4 +24,4 @@ static int cmd_sample(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sample, cmd_sample, "MS|off");
+SHELL_COMMAND(sample, {"MS|off", cmd_sample, SHELL_ACTION});

@@ -376,5 +376,5 @@ static void offer_mistakes(const struct shell_offer *o)
         shell_offer(o, mistakes[i].mistake_name);
 }
 
-SHELL_COMMAND(sanitize, cmd_sanitize, "[MISTAKE]");
+SHELL_COMMAND(sanitize, {"[MISTAKE]", cmd_sanitize, SHELL_ACTION});
 SHELL_WORDS(MISTAKE, offer_mistakes);

@@ -200,13 +200,14 @@ static void offer_functions(const struct shell_offer *o)
     heap_offer_symbols(o, symbol_functions);
 }
 
-SHELL_COMMAND(fail, cmd_fail,
-              "slab N [-c CACHE] [-t TASK] [-f FUNCTION]\n"
-              "slab -r RATE [-s SEED] [-c CACHE] [-t TASK] [-f FUNCTION]\n"
-              "page N [-t TASK] [-f FUNCTION]\n"
-              "page -r RATE [-s SEED] [-t TASK] [-f FUNCTION]\n"
-              "slab|page PROGRAM [ARG ...]\n"
-              "[off]");
+SHELL_COMMAND(
+    fail, {"slab N [-c CACHE] [-t TASK] [-f FUNCTION]", cmd_fail, SHELL_ACTION},
+    {"slab -r RATE [-s SEED] [-c CACHE] [-t TASK] [-f FUNCTION]", cmd_fail,
+     SHELL_ACTION},
+    {"page N [-t TASK] [-f FUNCTION]", cmd_fail, SHELL_ACTION},
+    {"page -r RATE [-s SEED] [-t TASK] [-f FUNCTION]", cmd_fail, SHELL_ACTION},
+    {"slab|page PROGRAM [ARG ...]", cmd_fail, SHELL_ACTION},
+    {"[off]", cmd_fail, SHELL_ACTION});
 SHELL_WORDS(FUNCTION, offer_functions);
 
 /* ---- the option kmem.fail= ---------------------------------------------- */

@@ -91,4 +91,4 @@ static int cmd_refuse(char **argv)
     return ktest_exists(argv[2]) ? ktest_each(argv[2], refuse_case, &most) : 1;
 }
 
-SHELL_COMMAND(refuse, cmd_refuse, "N [SUITE|CASE]");
+SHELL_COMMAND(refuse, {"N [SUITE|CASE]", cmd_refuse, SHELL_ACTION});

@@ -262,4 +262,4 @@ static int cmd_stress(char **argv)
     return stress_run(seed, ops);
 }
 
-SHELL_COMMAND(stress, cmd_stress, "[SEED [OPS]]");
+SHELL_COMMAND(stress, {"[SEED [OPS]]", cmd_stress, SHELL_ACTION});

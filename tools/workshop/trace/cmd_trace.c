@@ -51,8 +51,9 @@ static int stop(void)
     return show();
 }
 
-static int mark(const char *word)
+static int mark(char **argv)
 {
+    const char *word = argv[2];
     uint32_t number = last_mark + 1;
 
     if (end != UINT32_MAX)
@@ -85,8 +86,9 @@ static bool is_saved(const char *name)
     return false;
 }
 
-static int save(const char *name)
+static int save(char **argv)
 {
+    const char *name = argv[2] ?: "trace";
     struct recorded_trace *t =
         &recording.recording_trace[recording.recording_traces];
 
@@ -114,14 +116,9 @@ static int cmd_trace(char **argv)
         return show();
     if (strcmp(argv[1], "on") == 0)
         return begin();
-    if (strcmp(argv[1], "off") == 0)
-        return stop();
-    if (strcmp(argv[1], "mark") == 0)
-        return mark(argv[2]);
-    return save(argv[2] != NULL ? argv[2] : "trace");
+    return stop();
 }
 
-SHELL_COMMAND(trace, cmd_trace,
-              "[on|off]\n"
-              "mark [N]\n"
-              "save [NEW-NAME]");
+SHELL_COMMAND(trace, {"[on|off]", cmd_trace, SHELL_ACTION},
+              {"mark [N]", mark, SHELL_ACTION},
+              {"save [NEW-NAME]", save, SHELL_ACTION});

@@ -95,4 +95,4 @@ static int cmd_riddle(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(riddle, cmd_riddle, "");
+SHELL_COMMAND(riddle, {"", cmd_riddle, SHELL_ACTION});

@@ -52,5 +52,5 @@ static void offer_services(const struct shell_offer *o)
         shell_offer(o, services[i].service_name);
 }
 
-SHELL_COMMAND(services, cmd_services, "[SERVICE|all]");
+SHELL_COMMAND(services, {"[SERVICE|all]", cmd_services, SHELL_ACTION});
 SHELL_WORDS(SERVICE, offer_services);

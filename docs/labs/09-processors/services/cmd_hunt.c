@@ -39,5 +39,5 @@ static void offer_hunts(const struct shell_offer *o)
         shell_offer(o, hunts[i].hunt_name);
 }
 
-SHELL_COMMAND(hunt, cmd_hunt, "HUNT");
+SHELL_COMMAND(hunt, {"HUNT", cmd_hunt, SHELL_ACTION});
 SHELL_WORDS(HUNT, offer_hunts);
