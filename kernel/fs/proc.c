@@ -132,7 +132,7 @@ static void orders_rows(const struct table *t)
     }
 }
 
-const struct proc_table proc_buddyinfo = {order_columns, orders_rows};
+const struct table_source proc_buddyinfo = {order_columns, orders_rows, NULL};
 
 /* Of a use of page frames. */
 struct use_row {
@@ -184,7 +184,7 @@ static void uses_rows(const struct table *t)
     uses_row(t, "limit", commit_limit(&commit));
 }
 
-const struct proc_table proc_meminfo = {use_columns, uses_rows};
+const struct table_source proc_meminfo = {use_columns, uses_rows, NULL};
 
 static const char *const task_states[] = {
     [TASK_READY] = "ready",
@@ -235,7 +235,7 @@ static void tasks_rows(const struct table *t)
     }
 }
 
-const struct proc_table proc_tasks = {task_columns, tasks_rows};
+const struct table_source proc_tasks = {task_columns, tasks_rows, NULL};
 
 /* Of a session, or of the most that each may have. */
 struct session_row {
@@ -280,7 +280,8 @@ static void sessions_rows(const struct table *t)
         sessions_row(t, st.stat_number, st.stat_used);
 }
 
-const struct proc_table proc_sessions = {session_columns, sessions_rows};
+const struct table_source proc_sessions = {session_columns, sessions_rows,
+                                           NULL};
 
 /* Of a server: one of its ranges of ports and of memory and one of its
  * interrupt lines; as many rows as it needs. */
@@ -357,7 +358,8 @@ static void servers_rows(const struct table *t)
         servers_row(t, &row);
 }
 
-const struct proc_table proc_servers = {server_columns, servers_rows};
+const struct table_source proc_servers = {server_columns, servers_rows,
+                                          "(/etc/servers grants nothing)"};
 
 static void write_uptime(struct text **t)
 {
@@ -440,7 +442,7 @@ void proc_mounts(const struct table *t, char path[PROC_PATHS])
 
 static void write_mounts(struct text **t)
 {
-    struct table table = {mounts_columns, proc_print, t, false};
+    struct table table = {mounts_columns, proc_print, t, false, NULL};
     char *path = kmem_alloc(PROC_PATHS, KM_NOSLEEP);
 
     if (path == NULL) { /* opening the file fails */
@@ -456,7 +458,7 @@ static void write_mounts(struct text **t)
 static const struct proc_file {
     const char *proc_name;
     void (*proc_write)(struct text **t);
-    const struct proc_table *proc_table; /* instead */
+    const struct table_source *proc_table; /* instead */
 } files[] = {
     {"kmastat", write_kmastat, NULL},   {"buddyinfo", NULL, &proc_buddyinfo},
     {"meminfo", NULL, &proc_meminfo},   {"tasks", NULL, &proc_tasks},
@@ -516,11 +518,11 @@ static int open_text(struct inode *inode, struct file *f)
     t->text_len = 0;
     file = &files[inode->inode_number - ROOT - 1];
     if (file->proc_table != NULL) {
-        struct table table = {file->proc_table->proc_columns, proc_print, &t,
-                              false};
+        struct table table = {file->proc_table->source_columns, proc_print, &t,
+                              false, NULL};
 
         table_begin(&table);
-        file->proc_table->proc_rows(&table);
+        file->proc_table->source_rows(&table);
     } else {
         file->proc_write(&t);
     }

@@ -10,13 +10,8 @@
 
 extern struct fs proc_fs;
 
-/* A file with a table that the kernel shell prints as well. */
-struct proc_table {
-    const struct column *proc_columns;
-    void (*proc_rows)(const struct table *t);
-};
-
-extern const struct proc_table proc_buddyinfo, proc_meminfo, proc_tasks,
+/* Files with tables that the kernel shell prints as well. */
+extern const struct table_source proc_buddyinfo, proc_meminfo, proc_tasks,
     proc_sessions, proc_servers;
 
 /* The table of the kernel shell's command `mounts`, whose columns these are.

@@ -259,6 +259,8 @@ void table_begin(const struct table *t)
 
 void table_row(const struct table *t, const void *row)
 {
+    if (t->table_rows)
+        ++*t->table_rows;
     if (t->table_json)
         print_row_object(t, row);
     else

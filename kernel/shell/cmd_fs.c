@@ -106,16 +106,15 @@ static const struct column pipe_columns[] = {
     {0},
 };
 
-static int cmd_pipes(char **argv UNUSED)
+static void pipes_rows(const struct table *t)
 {
-    struct table t = shell_table(pipe_columns);
     struct pipe_stat st = {.stat_pipe = NULL};
 
     while (!shell_interrupted() && pipe_next(&st))
-        table_row(&t, &st);
-    if (st.stat_pipe == NULL && !t.table_json && !shell_interrupted())
-        kprintf("(no pipe is open)\n");
-    return 0;
+        table_row(t, &st);
 }
 
-SHELL_COMMAND(pipes, {"[-j]", cmd_pipes, SHELL_REPORT});
+static const struct table_source pipes = {pipe_columns, pipes_rows,
+                                          "(no pipe is open)"};
+
+SHELL_COMMAND(pipes, {"[-j]", .form_table = &pipes, SHELL_REPORT});

@@ -28,9 +28,8 @@ static const struct column port_columns[] = {
     {0},
 };
 
-static void print_ports(void)
+static void ports_rows(const struct table *t)
 {
-    struct table t = shell_table(port_columns);
     struct port_row row = {.row_stat.stat_number = 0};
     struct port *port = NULL;
 
@@ -39,11 +38,12 @@ static void print_ports(void)
                          : row.row_stat.stat_holders == 0 ? " dead"
                                                           : "";
         if (!shell_interrupted())
-            table_row(&t, &row);
+            table_row(t, &row);
     }
-    if (row.row_stat.stat_number == 0 && !t.table_json)
-        kprintf("(there are no ports)\n");
 }
+
+static const struct table_source ports = {port_columns, ports_rows,
+                                          "(there are no ports)"};
 
 /* ---- ports -w ----------------------------------------------------------- */
 
@@ -111,10 +111,9 @@ static void print_edges(void)
 
 static int cmd_ports(char **argv UNUSED)
 {
-    if (shell_option('w'))
-        print_edges();
-    else
-        print_ports();
+    if (!shell_option('w'))
+        return shell_print(&ports);
+    print_edges();
     return 0;
 }
 

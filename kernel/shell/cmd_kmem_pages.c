@@ -49,13 +49,13 @@ static const struct column buddy_totals[] = {
 
 static int cmd_buddyinfo(char **argv UNUSED)
 {
-    struct table t = shell_table(proc_buddyinfo.proc_columns);
     struct buddy_stat st;
+    struct table t;
 
-    proc_buddyinfo.proc_rows(&t);
+    shell_print(&proc_buddyinfo);
     buddy_stat(&st);
-    if (t.table_json) {
-        t.table_columns = buddy_totals;
+    if (shell_option('j')) {
+        t = shell_table(buddy_totals);
         table_row(&t, &st);
     } else {
         print_buddy_totals(&st);

@@ -343,12 +343,12 @@ static void print_sums(const struct kmastat *ks, size_t hidden)
 
 static int cmd_kmastat(char **argv)
 {
-    struct kmastat ks = {
-        .ks_table = {kmastat_columns, print_console, NULL, shell_option('j')},
-        .ks_key = key_of(shell_value('s')),
-        .ks_pattern = argv[1],
-        .ks_sum = select_caches(argv[1]),
-        .ks_zero = shell_option('z')};
+    struct kmastat ks = {.ks_table = {kmastat_columns, print_console, NULL,
+                                      shell_option('j'), NULL},
+                         .ks_key = key_of(shell_value('s')),
+                         .ks_pattern = argv[1],
+                         .ks_sum = select_caches(argv[1]),
+                         .ks_zero = shell_option('z')};
     struct heap_totals t;
     size_t hidden;
 
@@ -397,9 +397,9 @@ static const struct column proc_columns[] = {
  * /proc/caches: what the command prints. */
 static void write_proc(print_t *print, void *to, bool all)
 {
-    struct kmastat ks = {.ks_table = {kmastat_columns, print, to, false},
+    struct kmastat ks = {.ks_table = {kmastat_columns, print, to, false, NULL},
                          .ks_key = heap_key_mem};
-    struct table t = {proc_columns, print, to, false};
+    struct table t = {proc_columns, print, to, false, NULL};
     struct kmem_cache_stat st;
 
     if (!all) {

@@ -62,9 +62,7 @@ static int cmd_meminfo(char **argv UNUSED)
                           *r, (r->region_end - r->region_start) / KIB(1)});
     if (!t.table_json)
         kprintf("\n");
-    t = shell_table(proc_meminfo.proc_columns);
-    proc_meminfo.proc_rows(&t);
-    return 0;
+    return shell_print(&proc_meminfo);
 }
 
 SHELL_COMMAND(meminfo, {"[-j]", cmd_meminfo, SHELL_REPORT});

@@ -127,9 +127,9 @@ static int cmd_kmastat(char **argv)
         return shell_error("no cache matches '%s'; `kmastat` lists them all",
                            argv[1]);
     pager_to_end();
-    print_stat(
-        (struct table){other_columns, print_console, NULL, shell_option('j')},
-        argv[1]);
+    print_stat((struct table){other_columns, print_console, NULL,
+                              shell_option('j'), NULL},
+               argv[1]);
     return 0;
 }
 
@@ -171,7 +171,7 @@ SHELL_COMMAND(reap, {"[-a] [CACHE]", cmd_reap, SHELL_ACTION},
 /* /proc/caches and /proc/kmastat. */
 static void write_proc(print_t *print, void *to, bool all UNUSED)
 {
-    print_stat((struct table){other_columns, print, to, false}, NULL);
+    print_stat((struct table){other_columns, print, to, false, NULL}, NULL);
 }
 
 static void announce(const void *arg UNUSED)

@@ -14,17 +14,6 @@
 
 /* ---- servers ------------------------------------------------------------ */
 
-static int cmd_servers(char **argv UNUSED)
-{
-    struct table t = shell_table(proc_servers.proc_columns);
-    struct grant_stat st;
-
-    proc_servers.proc_rows(&t);
-    if (!t.table_json && !grant_stat(0, &st))
-        kprintf("(/etc/servers grants nothing)\n");
-    return 0;
-}
-
 static void offer_servers(const struct shell_offer *o)
 {
     struct grant_stat st;
@@ -33,7 +22,7 @@ static void offer_servers(const struct shell_offer *o)
         shell_offer(o, st.stat_server.server_name);
 }
 
-SHELL_COMMAND(servers, {"[-j]", cmd_servers, SHELL_REPORT});
+SHELL_COMMAND(servers, {"[-j]", .form_table = &proc_servers, SHELL_REPORT});
 SHELL_WORDS(SERVER, offer_servers);
 
 /* ---- irqs --------------------------------------------------------------- */
@@ -83,13 +72,12 @@ static void print_irq(const struct table *t, unsigned irq)
     table_row(t, &l);
 }
 
-static int cmd_irqs(char **argv UNUSED)
+static void irqs_rows(const struct table *t)
 {
-    struct table t = shell_table(irq_columns);
-
     for (unsigned irq = 0; irq < PIC_LINES; irq++)
-        print_irq(&t, irq);
-    return 0;
+        print_irq(t, irq);
 }
 
-SHELL_COMMAND(irqs, {"[-j]", cmd_irqs, SHELL_REPORT});
+static const struct table_source irqs = {irq_columns, irqs_rows, NULL};
+
+SHELL_COMMAND(irqs, {"[-j]", .form_table = &irqs, SHELL_REPORT});

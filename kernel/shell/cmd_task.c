@@ -111,15 +111,7 @@ bool taskcmd_print_stack(pid_t pid)
 
 /* ---- ps ----------------------------------------------------------------- */
 
-static int cmd_ps(char **argv UNUSED)
-{
-    struct table t = shell_table(proc_tasks.proc_columns);
-
-    proc_tasks.proc_rows(&t);
-    return 0;
-}
-
-SHELL_COMMAND(ps, {"[-j]", cmd_ps, SHELL_REPORT});
+SHELL_COMMAND(ps, {"[-j]", .form_table = &proc_tasks, SHELL_REPORT});
 
 /* ---- kill --------------------------------------------------------------- */
 
@@ -195,14 +187,6 @@ SHELL_WORDS(SIGNAL, offer_signals);
 
 /* ---- sessions ----------------------------------------------------------- */
 
-static int cmd_sessions(char **argv UNUSED)
-{
-    struct table t = shell_table(proc_sessions.proc_columns);
-
-    proc_sessions.proc_rows(&t);
-    return 0;
-}
-
 static int end_session(char **argv)
 {
     uint32_t number;
@@ -221,7 +205,7 @@ static int end_session(char **argv)
     return 0;
 }
 
-SHELL_COMMAND(sessions, {"[-j]", cmd_sessions, SHELL_REPORT},
+SHELL_COMMAND(sessions, {"[-j]", .form_table = &proc_sessions, SHELL_REPORT},
               {"end N", end_session, SHELL_ACTION});
 
 /* ---- files -------------------------------------------------------------- */

@@ -73,10 +73,23 @@ const char *shell_value(char letter)
 
 struct table shell_table(const struct column *columns)
 {
-    struct table t = {columns, print_console, NULL, shell_option('j')};
+    struct table t = {columns, print_console, NULL, shell_option('j'), NULL};
 
     table_begin(&t);
     return t;
+}
+
+int shell_print(const struct table_source *source)
+{
+    struct table t = shell_table(source->source_columns);
+    size_t rows = 0;
+
+    t.table_rows = &rows;
+    source->source_rows(&t);
+    if (rows == 0 && source->source_none && !t.table_json &&
+        !shell_interrupted())
+        kprintf("%s\n", source->source_none);
+    return 0;
 }
 
 /* ---- commands ----------------------------------------------------------- */
@@ -185,7 +198,8 @@ static int run_words(char **argv)
     given = &words;
     form = usage_take(c, argv, &words);
     if (form && (form->form_report || shell_may_change()))
-        result = form->form_run(argv);
+        result = form->form_table ? shell_print(form->form_table)
+                                  : form->form_run(argv);
     pager_report_ended();
     current = outer;
     given = outer_given;

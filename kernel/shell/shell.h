@@ -9,8 +9,8 @@
  *     SHELL_COMMAND(bt, {"[TASK]", cmd_bt, SHELL_ACTION});
  *
  * It has a form or several, each with a usage, which is the grammar of its
- * words (usage.h), and a function. Its group and what `help` says of it are in
- * help.txt.
+ * words (usage.h), and a function or a table. Its group and what `help` says of
+ * it are in help.txt.
  *
  * A function gets only words that fit its form. It returns its status: 0, or 1
  * after shell_error() has printed its one line; `verify` counts. It never
@@ -28,6 +28,7 @@ struct shell_form {
     const char *form_usage;       /* of what follows the name */
     int (*form_run)(char **argv); /* argv ends with NULL */
     bool form_report;
+    const struct table_source *form_table; /* printed, without a function */
 };
 
 struct shell_command {
@@ -124,3 +125,6 @@ const char *shell_value(char letter);
 /* A table on the console, or JSON lines if the command was given -j. Prints its
  * heads. */
 struct table shell_table(const struct column *columns);
+
+/* Prints such a table with its rows. Returns 0. */
+int shell_print(const struct table_source *source);

@@ -70,7 +70,7 @@ static const struct row none = {"", 0, 0, UINT32_MAX, UINT32_MAX,
 
 static void check(bool json, const struct row *row, const char *want)
 {
-    struct table t = {test_columns, keep, printed, json};
+    struct table t = {test_columns, keep, printed, json, NULL};
 
     printed[0] = '\0';
     if (row == NULL)
