@@ -147,7 +147,7 @@ static const struct check {
     {"ports", ipc_verify, false},       {"programs", check_programs, false},
     {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
     {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
-    {"servers", servers_verify, false}, {"commit", commit_verify, false},
+    {"servers", servers_verify, false}, {"commit", commit_verify, true},
     {"sessions", session_verify, true}, {"processors", cpu_verify, false},
 };
 
