@@ -357,8 +357,7 @@ static inline int receive(struct task *self, struct port *port,
     self->task_ipc.ipc_buffer = buffer;
     self->task_ipc.ipc_last = NULL;
     port->port_server = self->task_pid;
-    if (unlikely(replied != NULL &&
-                 (pending(port) || (self->task_pending & PENDING_KILL) != 0))) {
+    if (unlikely(replied != NULL && pending(port))) {
         sched_wake(replied, 0);
         replied = NULL;
     }

@@ -300,8 +300,10 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
     struct task *self = task_self();
 
     spin_assert_held(&sched_lock);
-    if (!begin_wait(self, interruptible, 0))
+    if (unlikely(!begin_wait(self, interruptible, 0))) {
+        sched_wake(next, result);
         return -EINTR;
+    }
     end_wait(next, result);
     if (unlikely(!may_take_over(self, next))) {
         sched_ready(next);

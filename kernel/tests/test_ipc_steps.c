@@ -1,0 +1,83 @@
+/*
+ * Messages and ports in single steps: what happens on another processor, or
+ * when sched_lock is released, in the middle of a search for a deadlock or of a
+ * snapshot.
+ *
+ * Tests: kernel/ipc/deadlock.c, kernel/ipc/ipc_verify.c, kernel/object/object.h
+ */
+#include "kernel/ipc/tests/ipc_cast.h"
+#include "kernel/x86/tests/steps.h"
+
+/* ---- in the middle of a search ------------------------------------------ */
+
+/* A call in steps. `meanwhile` is called when the call has released sched_lock
+ * so many times. */
+static syscall_t *stepped;
+static int stepped_result;
+static unsigned releases;
+static void (*meanwhile)(void);
+static bool in_hold;
+
+static void call_stepped(void)
+{
+    const struct trapframe *in = task_frame(task_self());
+
+    stepped_result = stepped(in->ebx, in->ecx, in->edx);
+}
+
+static void at_step(const struct trapframe *tf, unsigned n UNUSED)
+{
+    bool unlocked = (tf->eflags & EFLAGS_IF) != 0;
+
+    if (unlocked && in_hold && releases != 0 && --releases == 0)
+        meanwhile();
+    in_hold = !unlocked;
+}
+
+/* A step of an actor's. */
+static int32_t in_steps(uint32_t ebx UNUSED, uint32_t ecx UNUSED,
+                        uint32_t edx UNUSED)
+{
+    in_hold = false;
+    steps_run(call_stepped, at_step);
+    return stepped_result;
+}
+
+/* Has an actor receive in the middle of another's step. */
+static void receive_meanwhile(struct actor *a, uint32_t handle)
+{
+    actor_tell(a, sys_ipc_receive, handle, 0, 0, 0);
+    while (a->actor_task->task_ipc.ipc_state != IPC_RECEIVING)
+        sched_yield();
+}
+
+static void kill_c_and_receive(void)
+{
+    KT_EQ(task_kill(NULL, c.actor_pid, SIGKILL), 0);
+    receive_meanwhile(&s, port_s);
+}
+
+/* The search counts handles, since the next receiver is not known: d made the
+ * port and left it to the server. */
+KTEST(ipc, killed_during_the_search)
+{
+    uint32_t made;
+
+    if (!steps_work() || !begin(2))
+        return;
+    made = actor_port(&d);
+    port_s = actor_share(&d, made, &s, HANDLE_RECEIVE);
+    port_c = actor_share(&d, made, &c, 0);
+    port_d = actor_share(&d, made, &d, 0);
+    KT_EQ(actor_result(&d, actor_close, made, 0, 0), 0);
+    stepped = sys_ipc_call;
+    meanwhile = kill_c_and_receive;
+    releases = 1;
+    KT_EQ(actor_result(&c, in_steps, port_c, 1, 1), -EINTR);
+    KT_TRUE(actor_waits(&s));
+    KT_TRUE(!call(&d, port_d, 2));
+    expect_received(&d, 2); /* so the server is not lost */
+    actor_end(&s);
+    actor_end(&c);
+    actor_end(&d);
+}
