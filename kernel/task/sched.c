@@ -287,12 +287,13 @@ static inline void end_wait(struct task *t, int result)
 }
 
 /* Whether `next` may run here instead of `self`, without the queue: not if a
- * better task was placed here from another processor. */
+ * better task is ready, or was placed here from another processor. */
 static inline bool may_take_over(const struct task *self,
                                  const struct task *next)
 {
-    return !CPU_SEVERAL || ((self->task_pending & PENDING_RESCHED) == 0 &&
-                            may_run(next, cpu_self()));
+    return ready_mask >> next->task_priority <= 1 &&
+           (!CPU_SEVERAL || ((self->task_pending & PENDING_RESCHED) == 0 &&
+                             may_run(next, cpu_self())));
 }
 
 int sched_block_handoff(bool interruptible, struct task *next, int result)
@@ -304,13 +305,13 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
         sched_wake(next, result);
         return -EINTR;
     }
-    end_wait(next, result);
     if (unlikely(!may_take_over(self, next))) {
-        sched_ready(next);
-        place(next);
+        self->task_pending |= PENDING_RESCHED; /* for another than `next` */
+        sched_wake(next, result);
         sched_switch();
         return self->task_wake_result;
     }
+    end_wait(next, result);
     next->task_slice = self->task_slice; /* the caller's slice continues */
     switch_to(self, next);
     return self->task_wake_result;

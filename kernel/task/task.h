@@ -288,8 +288,8 @@ void sched_preempt(void);
  * wait with -EINTR. A `timeout_ms` other than 0 ends it with -ETIMEDOUT. */
 int sched_block(bool interruptible, uint32_t timeout_ms);
 
-/* The same, but switches straight to `next`, which is BLOCKED and in no queue.
- * A killed caller only wakes it. */
+/* The same, but switches straight to `next`, which is BLOCKED and in no queue,
+ * unless a better task is ready. A killed caller only wakes it. */
 int sched_block_handoff(bool interruptible, struct task *next, int result);
 
 /* Removes a BLOCKED task from its wait queue and timer and makes it READY. If

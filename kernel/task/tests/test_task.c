@@ -105,6 +105,37 @@ KTEST(task, higher_priority_first)
     KT_ORDER("sssuuu");
 }
 
+static struct task *case_task;
+
+/* Waits for the case's task, then notes its letter and wakes that task. */
+static void wait_and_wake(void *arg)
+{
+    spin_lock(&sched_lock);
+    sched_block(false, 0);
+    note(*(const char *)arg);
+    sched_wake(case_task, 0);
+    spin_unlock(&sched_lock);
+}
+
+KTEST(task, higher_priority_first_in_a_handoff)
+{
+    struct task *user;
+
+    ktest_undo(join_all, NULL);
+    begin_order();
+    case_task = task_self();
+    user = task_create("u", wait_and_wake, "u", PRIORITY_USER);
+    KT_REQUIRE(user != NULL);
+    while (user->task_state != TASK_BLOCKED)
+        sched_sleep_ms(1);
+    KT_TRUE(task_create("s", note_three, "s", PRIORITY_SERVER) != NULL);
+    spin_lock(&sched_lock);
+    KT_EQ(sched_block_handoff(false, user, 0), 0);
+    spin_unlock(&sched_lock);
+    KT_TRUE(join(2));
+    KT_ORDER("sssu");
+}
+
 KTEST(task, a_name_is_printable)
 {
     struct task_stat st;
