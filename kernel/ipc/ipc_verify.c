@@ -17,11 +17,12 @@ static uint16_t length(const struct list *head)
     return n;
 }
 
+/* Of a port to which the caller has a reference. */
 static struct port_stat port_stat_of(const struct port *port)
 {
     return (struct port_stat){
         .stat_number = port->port_number,
-        .stat_refs = port->port_object.object_refs,
+        .stat_refs = port->port_object.object_refs - 1,
         .stat_holders = port->port_holders,
         .stat_calls = port->port_calls,
         .stat_bits = port->port_bits,
@@ -42,13 +43,11 @@ struct port *port_walk(struct port *last, struct port_stat *out)
     do {
         at = at->next;
         port = list_entry(at, struct port, port_all_link);
-    } while (at != &port_all && port->port_object.object_refs == 0);
-    if (at == &port_all) {
+    } while (at != &port_all && !object_get_live(&port->port_object));
+    if (at == &port_all)
         port = NULL;
-    } else {
+    else
         *out = port_stat_of(port);
-        object_get(&port->port_object);
-    }
     spin_unlock(&sched_lock);
     if (last != NULL)
         object_put(&last->port_object);

@@ -22,7 +22,7 @@ struct object_type {
 
 struct object {
     const struct object_type *object_type;
-    uint32_t object_refs; /* changed only by object_get and object_put */
+    uint32_t object_refs; /* changed only by these functions */
 };
 
 static inline void object_init(struct object *o, const struct object_type *type)
@@ -35,6 +35,19 @@ static inline struct object *object_get(struct object *o)
 {
     __atomic_add_fetch(&o->object_refs, 1, __ATOMIC_RELAXED);
     return o;
+}
+
+/* For an object in a list from which type_release removes it. False: its last
+ * reference was dropped. */
+static inline bool object_get_live(struct object *o)
+{
+    uint32_t refs = o->object_refs;
+
+    while (refs != 0 &&
+           !__atomic_compare_exchange_n(&o->object_refs, &refs, refs + 1, false,
+                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        continue;
+    return refs != 0;
 }
 
 /* May sleep: dropping the last reference releases the object. */

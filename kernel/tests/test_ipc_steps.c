@@ -81,3 +81,47 @@ KTEST(ipc, killed_during_the_search)
     actor_end(&c);
     actor_end(&d);
 }
+
+/* ---- snapshots ---------------------------------------------------------- */
+
+static struct port *lone; /* with one reference */
+static struct port *found;
+static unsigned at; /* the step before which the reference is dropped */
+static bool gone;
+
+static void walk_to_lone(void)
+{
+    struct port_stat stat;
+
+    found = NULL;
+    while ((found = port_walk(found, &stat)) != NULL && found != lone)
+        ;
+}
+
+/* As on another processor, where the port is then freed. */
+static void drop_elsewhere(const struct trapframe *tf UNUSED, unsigned n)
+{
+    uint32_t *refs = &lone->port_object.object_refs;
+
+    if (n == at)
+        gone = __atomic_sub_fetch(refs, 1, __ATOMIC_RELAXED) == 0;
+}
+
+KTEST(ipc, a_snapshot_while_the_last_reference_is_dropped)
+{
+    unsigned steps;
+
+    if (!steps_work())
+        return;
+    lone = port_create();
+    KT_REQUIRE(lone != NULL);
+    at = 0;
+    do {
+        at++;
+        steps = steps_run(walk_to_lone, drop_elsewhere);
+        if (steps >= at && gone != (found == NULL))
+            KT_FAIL("at step %u of %u, freed: %d", at, steps, gone);
+        lone->port_object.object_refs = 1;
+    } while (steps >= at);
+    object_put(&lone->port_object);
+}
