@@ -90,15 +90,29 @@ static void mark_dead(struct port *port)
     ipc_alarm_off(port);
 }
 
+/* Whether the running task still has a handle that may receive. Without
+ * sched_lock: there may be many handles. */
+static bool self_receives(const struct object *o)
+{
+    const struct handle_table *t = task_self()->task_handles;
+
+    for (uint32_t i = 0; t != NULL && i < t->table_size; i++)
+        if (t->table_slot[i].handle_object == o &&
+            (t->table_slot[i].handle_flags & HANDLE_RECEIVE) != 0)
+            return true;
+    return false;
+}
+
 static void uncount_handle(struct object *o, uint32_t flags)
 {
     struct port *port = container_of(o, struct port, port_object);
-    bool dead;
+    bool last, dead;
 
     if ((flags & HANDLE_RECEIVE) == 0)
         return;
+    last = !self_receives(o);
     spin_lock(&sched_lock);
-    if (port->port_server == task_self()->task_pid)
+    if (last && port->port_server == task_self()->task_pid)
         port->port_server = 0;
     dead = --port->port_holders == 0;
     if (dead)

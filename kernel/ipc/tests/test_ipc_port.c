@@ -87,6 +87,10 @@ KTEST(ipc, a_circle_of_two)
     if (!begin(2))
         return;
     to_d = actor_share(&d, actor_port(&d), &s, 0);
+    /* a duplicate that is closed changes nothing */
+    KT_EQ(actor_result(&s, actor_close,
+                       actor_share(&s, port_s, &s, HANDLE_RECEIVE), 0, 0),
+          0);
     call(&d, port_d, 1);
     KT_TRUE(call(&s, to_d, 2)); /* d waits in the queue */
     expect_back(&s, -EDEADLK);
