@@ -127,14 +127,17 @@ static uint32_t add_member(uint32_t members, const struct task *t)
                             : members * 31 + (uint32_t)t->task_switches;
 }
 
-/* Follows the cycle through `first`, which waits, or is about to, at its port;
- * or visits `first` alone if it waits for no known task. False: there is no
- * cycle, or another task may receive at a port where a member queues. */
-static bool follow(struct task *first, enum pass pass, uint32_t *members)
+/* Follows the cycle through a task that waits, or is about to, at its port; or
+ * visits it alone if it waits for no known task. False: there is no cycle, or
+ * another task may receive at a port where a member queues. */
+static bool follow(const struct sight *sight, enum pass pass, uint32_t *members)
 {
-    struct task *t = first;
+    const struct task *first = sight->sight_task;
+    const struct task *t = first;
 
     *members = 0;
+    if (!is_as_before(sight))
+        return false;
     for (unsigned n = 0; n < CHAIN_MAX; n++) {
         bool queued = t == first || t->task_ipc.ipc_state == IPC_QUEUED;
         struct port *port = t->task_ipc.ipc_port;
@@ -167,11 +170,12 @@ bool ipc_deadlock(struct task *t)
         uint32_t before, after;
         uint32_t search;
 
-        if (!follow(t, PASS_LOOK, &before))
+        if (!follow(&sight, PASS_LOOK, &before))
             return false;
         search = ++searches;
-        if (follow(t, PASS_RESET, &before) && follow(t, PASS_COUNT, &after) &&
-            follow(t, PASS_COMPARE, &after) && searches == search)
+        if (follow(&sight, PASS_RESET, &before) &&
+            follow(&sight, PASS_COUNT, &after) &&
+            follow(&sight, PASS_COMPARE, &after) && searches == search)
             return before == after;
         if (searches == search)
             return false;

@@ -82,6 +82,58 @@ KTEST(ipc, killed_during_the_search)
     actor_end(&d);
 }
 
+static uint32_t own_c;
+
+/* c leaves its queue and waits at another port. */
+static void kill_c_and_let_it_receive(void)
+{
+    KT_EQ(task_kill(NULL, c.actor_pid, SIGKILL), 0);
+    while (actor_waits(&c))
+        sched_yield();
+    c.actor_task->task_signal = 0;
+    c.actor_task->task_pending &= ~PENDING_KILL;
+    receive_meanwhile(&c, own_c);
+}
+
+/* The caller for which another task searches is no longer in the circle: the
+ * search leaves alone what it has now. */
+KTEST(ipc, a_search_after_its_caller_has_left)
+{
+    static struct actor closes;
+    uint32_t own_d, own_e, from_e, handle;
+    struct port *other;
+
+    if (!steps_work() || !actor_start(&closes, "closes", PAGE_SIZE))
+        return;
+    if (!begin(3)) {
+        actor_end(&closes);
+        return;
+    }
+    handle = actor_share(&s, port_s, &closes, HANDLE_RECEIVE);
+    own_d = actor_port(&d);
+    own_e = actor_port(&e);
+    from_e = actor_port(&c);
+    own_c = actor_port(&c);
+    other = (struct port *)handle_object(c.actor_task->task_handles, (int)own_c,
+                                         &port_type);
+    KT_TRUE(!call(&c, port_c, 1));
+    KT_TRUE(!call(&e, actor_share(&c, from_e, &e, 0), 1));
+    KT_TRUE(!call(&d, actor_share(&e, own_e, &d, 0), 1));
+    KT_TRUE(!call(&s, actor_share(&d, own_d, &s, 0), 1));
+    other->port_holders_found = 77;
+    stepped = actor_close;
+    meanwhile = kill_c_and_let_it_receive;
+    releases = 3;
+    KT_EQ(actor_result(&closes, in_steps, handle, 0, 0), 0);
+    KT_EQ(releases, 0);
+    KT_EQ(other->port_holders_found, 77);
+    actor_end(&c);
+    actor_end(&e);
+    actor_end(&d);
+    actor_end(&s);
+    actor_end(&closes);
+}
+
 /* ---- snapshots ---------------------------------------------------------- */
 
 static struct port *lone; /* with one reference */
