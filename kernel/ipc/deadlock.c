@@ -142,8 +142,9 @@ static bool follow(const struct sight *sight, enum pass pass, uint32_t *members)
         bool queued = t == first || t->task_ipc.ipc_state == IPC_QUEUED;
         struct port *port = t->task_ipc.ipc_port;
 
-        if (t != task_self() && !ipc_waits(t)) /* so it may change */
-            return false;
+        if (t != task_self() &&
+            (!ipc_waits(t) || t->task_ipc.ipc_state == IPC_TRANSFER))
+            return false; /* what it has may change */
         *members = add_member(*members, t);
         if (queued && pass == PASS_RESET)
             port->port_holders_found = 0;

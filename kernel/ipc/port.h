@@ -15,24 +15,6 @@
 #include "kernel/object/object.h"
 #include "kernel/task/task.h"
 
-/*
- * States of a task; ipc_link is in the list named.
- *
- *               ┌────────────────── replied, killed, EPIPE ──────────────┐
- *               v                                                        │
- *     call ── NONE ──> QUEUED ──> REPLY <──> TRANSFER ───────────────────┤
- *               │        │          │                                    │
- *               │        └──────────┴────────────────────────────────────┤
- *     receive   └────> RECEIVING ── a message, bits, killed ─────────────┘
- */
-enum ipc_state {
-    IPC_NONE,      /* in no list */
-    IPC_QUEUED,    /* called; in port_callers */
-    IPC_REPLY,     /* called and received; in the server's ipc_clients */
-    IPC_TRANSFER,  /* the same, pinned while the server copies */
-    IPC_RECEIVING, /* in port_receivers */
-};
-
 /* A killed task is READY, but leaves its list only when it runs. So members of
  * these lists count only while they are BLOCKED. */
 struct port {

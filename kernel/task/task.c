@@ -390,7 +390,9 @@ struct task *task_find_at_rest(pid_t pid)
 {
     struct task *t = task_find(pid);
 
-    if (t != NULL && t != task_self() && t->task_state == TASK_RUNNING)
+    if (t != NULL && t != task_self() &&
+        (t->task_state == TASK_RUNNING ||
+         t->task_ipc.ipc_state == IPC_TRANSFER))
         return NULL;
     return t;
 }

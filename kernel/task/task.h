@@ -69,11 +69,29 @@ struct wait_queue {
     const char *wait_reason; /* for `ps`: "pipe-full" */
 };
 
-/* A task's IPC state; kernel/ipc defines its meaning. Guarded by sched_lock. */
+/*
+ * States of a task; ipc_link is in the list named.
+ *
+ *               ┌────────────────── replied, killed, EPIPE ──────────────┐
+ *               v                                                        │
+ *     call ── NONE ──> QUEUED ──> REPLY <──> TRANSFER ───────────────────┤
+ *               │        │          │                                    │
+ *               │        └──────────┴────────────────────────────────────┤
+ *     receive   └────> RECEIVING ── a message, bits, killed ─────────────┘
+ */
+enum ipc_state {
+    IPC_NONE,      /* in no list */
+    IPC_QUEUED,    /* called; in port_callers */
+    IPC_REPLY,     /* called and received; in the server's ipc_clients */
+    IPC_TRANSFER,  /* the same, pinned while the server copies */
+    IPC_RECEIVING, /* in port_receivers */
+};
+
+/* A task's part in messages (kernel/ipc). Guarded by sched_lock. */
 struct task_ipc {
     struct list ipc_link;    /* in the list for ipc_state */
     struct list ipc_clients; /* received here, wait for their reply */
-    uint8_t ipc_state;       /* enum ipc_state, kernel/ipc/port.h */
+    uint8_t ipc_state;       /* enum ipc_state */
     struct port *ipc_port;   /* called, or received on */
     struct task *ipc_server; /* the task that must reply */
     struct task *ipc_last;   /* the caller received last, until the reply */
@@ -218,8 +236,9 @@ void task_end(int signal);
 /* The task `pid`, or NULL. Valid only while sched_lock is held. */
 struct task *task_find(pid_t pid);
 
-/* The same, but NULL too if it runs on another processor. So what it owns does
- * not change while the caller holds sched_lock. */
+/* The same, but NULL too if it runs on another processor, or is pinned: its
+ * server may copy to it there. So what it owns does not change while the caller
+ * holds sched_lock. */
 struct task *task_find_at_rest(pid_t pid);
 
 /* Whether any task is in the group. Caller holds sched_lock. */
