@@ -202,14 +202,14 @@ void mm_call_all(void (*fn)(void *arg), void *arg)
 /* ---- showing ------------------------------------------------------------ */
 
 /* Where it was stopped, and the locks that it held, as far as is known. */
-static void print_cpu_place(const struct cpu *cpu)
+static void print_cpu_place(const struct cpu *cpu, const char *name)
 {
     char place[64];
 
     if (cpu->cpu_stopped == NULL)
         return;
-    kprintf("%*s  %s", TASK_NAME_MAX - (int)strlen(cpu->cpu_task->task_name),
-            "", symbol_format(cpu->cpu_stopped->eip, place, sizeof(place)));
+    kprintf("%*s  %s", TASK_NAME_MAX - (int)strlen(name), "",
+            symbol_format(cpu->cpu_stopped->eip, place, sizeof(place)));
     for (unsigned i = 0; i < cpu->cpu_locks; i++)
         kprintf("%s %s", i == 0 ? ", holds" : ",", spin_name(cpu->cpu_lock[i]));
 }
@@ -223,18 +223,26 @@ static unsigned idle_share(const struct cpu *cpu)
     return (unsigned)MIN(ms == 0 ? 100 : idle * 100 / ms, 100);
 }
 
+/* Other processors may switch and end tasks, unless they are stopped. */
 static void print_cpu(const struct cpu *cpu)
 {
-    const char *state = cpu->cpu_task == cpu->cpu_idle ? "idle" : "running";
+    bool panicked = panic_reported();
+    char name[TASK_NAME_MAX + 1];
+    const char *state;
 
-    if (panic_reported())
+    if (!panicked)
+        spin_lock(&sched_lock);
+    state = cpu->cpu_task == cpu->cpu_idle ? "idle" : "running";
+    memcpy(name, cpu->cpu_task->task_name, sizeof(name));
+    if (!panicked)
+        spin_unlock(&sched_lock);
+    if (panicked)
         state = cpu->cpu_stopped != NULL ? "stopped"
                 : cpu == cpu_self()      ? "panicked"
                                          : "lost";
     kprintf("%3u %4u %-8s %8u %5u %s", cpu->cpu_number, cpu->cpu_apic, state,
-            (unsigned)cpu->cpu_switches, idle_share(cpu),
-            cpu->cpu_task->task_name);
-    print_cpu_place(cpu);
+            (unsigned)cpu->cpu_switches, idle_share(cpu), name);
+    print_cpu_place(cpu, name);
     kprintf("\n");
 }
 
