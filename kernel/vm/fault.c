@@ -4,7 +4,8 @@
  *
  *     page fault ── the region allows it ──> the page is filled in
  *         │
- *         ├─ in kernel/x86/copy.asm ──> the copy fails, the call gets -EFAULT
+ *         ├─ in kernel/x86/copy.asm, at an address of programs
+ *         │                     ──> the copy fails, the call gets -EFAULT
  *         ├─ in a program ──> the program ends, with one line that says why
  *         └─ in the kernel ──> panic
  */
@@ -147,7 +148,7 @@ static bool page_fault(struct trapframe *tf)
     int error = -EFAULT;
     char what[96];
 
-    if (!program && !copying)
+    if (!program && (!copying || addr >= USER_TOP))
         return kernel_fault(tf, addr);
     if (program || (tf->eflags & EFLAGS_IF) != 0)
         irq_enable();

@@ -2,6 +2,7 @@
  * Files of the RAM file system: contents, sizes, memory.
  */
 #include "kernel/fs/tests/fs_test.h"
+#include "kernel/vm/space.h"
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 #include "tools/workshop/stress/fail.h"
@@ -160,20 +161,37 @@ KTEST(ramfs, a_bad_buffer_changes_nothing)
     end(f);
 }
 
+static void enter(struct space *s, paddr_t cr3)
+{
+    task_self()->task_space = s;
+    task_self()->task_cr3 = cr3;
+    write_cr3(cr3);
+}
+
+static void half_there_end(void *unused UNUSED)
+{
+    struct space *s = task_self()->task_space;
+
+    if (s == NULL)
+        return;
+    enter(NULL, paging_kernel_cr3());
+    space_destroy(s);
+}
+
 /* Memory of which the second page is missing: copies fail in the middle. */
 static char *half_there(void)
 {
-    char *p = kmem_alloc(4 * PAGE_SIZE, KM_SLEEP);
+    struct space *s = space_create(NULL);
+    uaddr_t at = USER_BASE;
+    int error;
 
-    memset(p, 'x', PAGE_SIZE);
-    paging_unmap((vaddr_t)p + PAGE_SIZE);
-    return p;
-}
-
-static void half_there_end(char *p)
-{
-    paging_map((vaddr_t)p + PAGE_SIZE);
-    kmem_free(p, 4 * PAGE_SIZE);
+    KT_REQUIRE(s != NULL);
+    ktest_undo(half_there_end, NULL);
+    enter(s, space_cr3(s));
+    KT_REQUIRE(space_add_region(s, at, at + PAGE_SIZE, PROT_READ | PROT_WRITE,
+                                REGION_IMAGE) == 0);
+    memset(space_touch(s, at, true, &error), 'x', PAGE_SIZE);
+    return (char *)at;
 }
 
 KTEST(ramfs, a_failed_write_leaves_zeroes)
@@ -197,7 +215,7 @@ KTEST(ramfs, a_failed_write_leaves_zeroes)
     KT_EQ(fs_test_truncate(f, 3 * PAGE_SIZE), 0);
     KT_EQ(inode_read(f, PAGE_SIZE, p, 2 * PAGE_SIZE), PAGE_SIZE);
     KT_EQ(inode_read(f, 0, p + PAGE_SIZE, 1), -EFAULT);
-    half_there_end(p);
+    half_there_end(NULL);
     end(f);
 }
 

@@ -1,11 +1,14 @@
 /*
  * The time that a copy of an address space takes, and what ends it early; which
- * gap mmap takes, and in which time.
+ * gap mmap takes, and in which time; faults of the kernel.
  *
- * Tests: kernel/vm/space.c
+ * Tests: kernel/vm/space.c, kernel/vm/fault.c
  */
 #include "kernel/task/task.h"
 #include "kernel/vm/space_impl.h"
+#include "kernel/vm/user.h"
+#include "kernel/x86/paging.h"
+#include "mm/kmem.h"
 #include "tools/workshop/ktest/ktest.h"
 
 #define MANY 2000
@@ -148,4 +151,30 @@ KTEST(space, mmap_takes_no_longer_with_many_regions)
     KT_REQUIRE(many != 0);
     KT_LE(many, 3 * few);
     end(NULL);
+}
+
+static char *unmapped;
+static trap_handler_t handler;
+static bool handled;
+
+static bool note_and_map(struct trapframe *tf)
+{
+    handled = handler(tf);
+    paging_map((vaddr_t)unmapped);
+    return true;
+}
+
+/* A page of a freed slab that debugging mode S has unmapped: the report of the
+ * access must come. */
+KTEST(space, a_copy_hides_no_fault_of_the_kernel)
+{
+    char c;
+
+    unmapped = kmem_alloc(PAGE_SIZE, KM_SLEEP);
+    paging_unmap((vaddr_t)unmapped);
+    handler = trap_set_handler(TRAP_PAGE_FAULT, note_and_map);
+    KT_EQ(user_copy(&c, unmapped, 1), 0);
+    trap_set_handler(TRAP_PAGE_FAULT, handler);
+    KT_TRUE(!handled);
+    kmem_free(unmapped, PAGE_SIZE);
 }
