@@ -110,8 +110,11 @@ const char *path_name(const char *path)
 
 const char *path_last(const char *path, char buf[PATH_MAX])
 {
-    size_t n = strlen(path);
+    const char *name = path_name(path);
+    size_t n = (size_t)(name - path);
 
+    if (*name != 0)
+        return name;
     while (n > 0 && path[n - 1] == '/')
         n--;
     strlcpy(buf, path, MIN(n + 1, PATH_MAX));
