@@ -131,6 +131,14 @@ static struct inode *find_or_insert(struct fs *fs, uint32_t number,
     return inode;
 }
 
+bool inode_known(struct fs *fs, uint32_t number)
+{
+    struct inode *inode = find_or_insert(fs, number, NULL);
+
+    inode_put(inode);
+    return inode != NULL;
+}
+
 /* Waits until an inode has been read. 0; -EAGAIN if reading failed, another
  * error if the wait did. */
 static int wait_until_read(struct inode *inode)

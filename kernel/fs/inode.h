@@ -69,6 +69,9 @@ void inode_free(struct inode *inode);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
 
+/* Whether there is an inode of that number, used or not. */
+bool inode_known(struct fs *fs, uint32_t number);
+
 /* Makes a file's contents immutable, because rights depend on them, and the
  * names of a file, device or directory: they are neither removed nor renamed,
  * and a file gets no other. The caller keeps its reference, since the seal is

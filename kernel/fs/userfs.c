@@ -170,8 +170,8 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
-/* Whether the file of an unsure inode has no link any more: 1, 0, or an error
- * of ask_once. */
+/* Whether the file of an unsure inode has no link any more, and no other inode
+ * since: 1, 0, or an error of ask_once. (Another one is told of by itself.) */
 static int is_unlinked(struct userfs *u, const struct inode *inode)
 {
     struct fs_attr attr = {.attr_nlink = 0};
@@ -188,7 +188,8 @@ static int is_unlinked(struct userfs *u, const struct inode *inode)
         return error;
     return result_of(&c) == 0 &&
            c.request_buffer.ipc_received == sizeof(attr) &&
-           attr.attr_nlink == 0;
+           attr.attr_nlink == 0 &&
+           !inode_known(&u->userfs_fs, inode->inode_number);
 }
 
 /* Stops at one that the server may still receive later. */
