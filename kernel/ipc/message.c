@@ -123,6 +123,7 @@ static void requeue(struct task *server, struct task *client)
     struct task *t;
 
     end_call(server, client);
+    client->task_ipc.ipc_server = NULL; /* it has not been received */
     port->port_calls--;
     list_insert_after(&port->port_callers, &client->task_ipc.ipc_link);
     unpin(client, IPC_QUEUED);
@@ -168,7 +169,7 @@ static int send_reply(struct task *self, struct task *client,
                       struct ipc_buffer *buffer, int error)
 {
     uint32_t tag = task_frame(self)->ecx;
-    bool own = false;
+    bool own = error == -EFAULT && client->task_ipc.ipc_kernel;
 
     if (error == 0 && (tag & IPC_EXTRA) != 0) {
         self->task_ipc.ipc_buffer = buffer;
