@@ -306,7 +306,7 @@ int fs_sync_all(void)
         int r = 0;
 
         if (!strange && fs->fs_ops->fs_sync != NULL)
-            r = fs->fs_ops->fs_sync(fs, NULL);
+            r = inode_enter(root) ?: fs->fs_ops->fs_sync(fs, NULL);
         last = fs->fs_id;
         inode_put(root);
         if (first == 0)
