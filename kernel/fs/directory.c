@@ -24,18 +24,21 @@ struct place {
 
 static int find_place(const char *path, struct inode *cwd, struct place *p)
 {
-    int r = path_parent(path, cwd, &p->dir, p->name);
+    int r;
 
+    p->dir = NULL;
+    r = path_parent(path, cwd, &p->dir, p->name);
     p->slash = r == 1;
     return MIN(r, 0);
 }
 
-/* The same for a new entry; "/", "." and ".." exist. */
+/* The same for a new entry; "/", "." and ".." exist. (A server may reply with
+ * any error to a look-up before.) */
 static int find_new_place(const char *path, struct inode *cwd, struct place *p)
 {
     int r = find_place(path, cwd, p);
 
-    return r == -EBUSY || r == -EINVAL ? -EEXIST : r;
+    return p->dir != NULL && (r == -EBUSY || r == -EINVAL) ? -EEXIST : r;
 }
 
 /* Locks the directory of a new entry, if that can be there: 0, -EEXIST, -ENOENT
