@@ -144,6 +144,12 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
     case LOST:
         m->msg_buffer->ipc_send = (void *)0x10;
         break;
+    case KERNEL:
+        m->msg_buffer->ipc_send = (void *)0xC0000010;
+        break;
+    case SYNC:
+        m->msg_word[0] = sync() < 0 ? (uint32_t)-errno : 0;
+        break;
     case OWN:
         m->msg_word[0] = stat("m/f", &st) < 0 ? (uint32_t)-errno : 0;
         break;

@@ -22,7 +22,9 @@ enum trick {
     LABEL,  /* the reply has a label */
     HANDLE, /* the reply has a handle */
     LOST,   /* the reply's bytes are in no memory */
+    KERNEL, /* … in the kernel's */
     OWN,    /* uses its own file system */
+    SYNC,   /* and all others */
     WRONG,  /* first tries to reply to tasks that did not call */
     DOWN,   /* d is also in s */
     CYCLE,  /* and s is the parent of d */

@@ -234,9 +234,11 @@ const struct lie liar_tells[] = {
     DOES(FS_READ, HANDLE, liar_try_read, EIO),
     DOES(FS_INODE, HANDLE, try_look, EIO),
     DOES(FS_INODE, LOST, try_look, EIO),
+    DOES(FS_INODE, KERNEL, try_look, EIO),
     DOES(FS_STAT, LOST, try_statfs, EIO),
     DOES(FS_READ, LOST, liar_try_read, EIO),
     DOES(FS_LOOKUP, OWN, try_look, EDEADLK),
+    DOES(FS_LOOKUP, SYNC, try_look, EDEADLK),
     DOES(FS_LOOKUP, WRONG, try_look, 0),
     /* The program gets the server's own errors. */
     {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, liar_try_read, ENOSPC, PLAIN},
