@@ -67,14 +67,15 @@ static bool in_front(void)
     return programs && front.front_group == task_self()->task_group;
 }
 
-/* Whether it may change the mode and the group: so may init, which is outside
- * every session. */
-static bool is_own_session(void)
+/* Whether it may change the mode and the group: not before tty_foreground has
+ * set those of its program, which may already run on another processor. Tasks
+ * outside of sessions, as init, always may. */
+static bool may_change(void)
 {
     uint32_t session = session_number(session_self());
 
     spin_assert_held(&console_lock);
-    return session == 0 || session == front.front_session;
+    return session == 0 || (programs && session == front.front_session);
 }
 
 static bool programs_own(void)
@@ -259,7 +260,7 @@ int tty_set_mode(int mode)
 
     if (mode != TTY_COOKED && mode != TTY_RAW)
         return -EINVAL;
-    error = lock_in_turn(is_own_session);
+    error = lock_in_turn(may_change);
     if (error != 0)
         return error;
     before = front.front_raw ? TTY_RAW : TTY_COOKED;
@@ -278,7 +279,7 @@ int tty_set_group(pid_t group)
     if (group < 0)
         return -EINVAL;
     if (error == 0)
-        error = lock_in_turn(is_own_session);
+        error = lock_in_turn(may_change);
     if (error != 0)
         return error;
     front.front_group = group > 0 ? group : task_self()->task_group;
@@ -289,6 +290,11 @@ int tty_set_group(pid_t group)
     if (group > 0 && own)
         interrupt_early();
     return 0;
+}
+
+void tty_group_changed(void)
+{
+    eventcount_advance(&turn);
 }
 
 void tty_enter_session(void)

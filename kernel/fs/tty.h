@@ -69,8 +69,8 @@ static inline bool tty_is(const struct file *f)
     return f->file_ops == &tty_ops;
 }
 
-/* Both wait while another session has the console, and return -EINTR if the
- * caller is killed then. */
+/* Both wait while the shell or another session has the console, and return
+ * -EINTR if the caller is killed then. */
 
 /* Sets TTY_COOKED or TTY_RAW and drops an unfinished line. Returns the mode
  * before, or -EINVAL. */
@@ -80,6 +80,9 @@ int tty_set_mode(int mode);
  * for which ^C is an ordinary key, as it is if the group no longer exists.
  * -ESRCH: no such group; -EPERM: none that the caller may signal. */
 int tty_set_group(pid_t group);
+
+/* A task has entered another group: it may be the foreground group. */
+void tty_group_changed(void);
 
 /* The caller has entered a new session: if init had started it in the
  * foreground, the console is that session's. */

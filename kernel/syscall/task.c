@@ -3,6 +3,7 @@
  * exec.c.)
  */
 #include "drivers/pit.h"
+#include "kernel/fs/tty.h"
 #include "kernel/syscall/process.h"
 #include "kernel/syscall/syscall.h"
 
@@ -118,5 +119,6 @@ int32_t sys_setpgid(uint32_t pid, uint32_t group, NO_C)
     spin_lock(&sched_lock);
     result = set_group(self, task_find((pid_t)pid), (pid_t)group, may_join);
     spin_unlock(&sched_lock);
+    tty_group_changed();
     return result;
 }
