@@ -200,7 +200,8 @@ uint32_t ipi_stop_others(void)
 {
     uint32_t flags = begin_call(pause, NULL);
 
-    while (__atomic_load_n(&paused, __ATOMIC_ACQUIRE) != others()) {
+    /* after a panic there are no others, and some may have been paused */
+    while ((others() & ~__atomic_load_n(&paused, __ATOMIC_ACQUIRE)) != 0) {
         tlb_shootdown_serve();
         cpu_relax();
     }

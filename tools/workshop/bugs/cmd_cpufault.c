@@ -138,6 +138,10 @@ static int cmd_cpufault(char **argv)
         return shell_error("there is one processor");
     if (strcmp(argv[1], "called") == 0)
         ipi_call_all(panic_called, NULL);
+    if (strcmp(argv[1], "paused") == 0) {
+        ipi_stop_others();
+        panic("the others stand still");
+    }
     sched_move_self(1);
     cache = kmem_cache_find("task");
     for (size_t i = 0; i < ARRAY_SIZE(mistakes); i++)
@@ -147,5 +151,5 @@ static int cmd_cpufault(char **argv)
     return shell_error("out of memory");
 }
 
-SHELL_COMMAND(cpufault, {"null|stack|locked|both|called|absent", cmd_cpufault,
-                         SHELL_ACTION});
+SHELL_COMMAND(cpufault, {"null|stack|locked|both|called|paused|absent",
+                         cmd_cpufault, SHELL_ACTION});
