@@ -90,22 +90,15 @@ static const char *check_paging(const char **where)
 
 /* ---- programs ----------------------------------------------------------- */
 
-/* Whether no task changes what a program owns while sched_lock is held. */
-static bool is_unchanging(const struct task *t)
-{
-    spin_assert_held(&sched_lock);
-    return t->task_space != NULL && t->task_state == TASK_BLOCKED &&
-           t->task_ipc.ipc_state != IPC_TRANSFER;
-}
-
+/* A program that was preempted may be in the midst of a change. */
 static const char *check_program(pid_t pid)
 {
     const char *wrong = NULL;
     const struct task *t;
 
     spin_lock(&sched_lock);
-    t = task_find(pid);
-    if (t != NULL && is_unchanging(t)) {
+    t = task_find_at_rest(pid);
+    if (t != NULL && t->task_space != NULL && t->task_state == TASK_BLOCKED) {
         wrong = space_verify(t->task_space);
         if (wrong == NULL && t->task_handles != NULL)
             wrong = handle_verify(t->task_handles);
@@ -144,8 +137,8 @@ static const struct check {
 } checks[] = {
     {"heap", kmem_verify, false},       {"buddy", check_buddy, false},
     {"paging", check_paging, false},    {"tasks", task_verify, false},
-    {"ports", ipc_verify, false},       {"programs", check_programs, false},
-    {"pipes", pipe_verify, false},      {"inodes", inode_verify, false},
+    {"ports", ipc_verify, true},        {"programs", check_programs, false},
+    {"pipes", pipe_verify, true},       {"inodes", inode_verify, true},
     {"mounts", userfs_verify, true},    {"files", ramfs_verify, true},
     {"servers", servers_verify, false}, {"commit", commit_verify, true},
     {"sessions", session_verify, true}, {"processors", cpu_verify, false},
