@@ -165,7 +165,8 @@ static int cmd_reap(char **argv)
             "objects: %zu destroyed\n",
             sum.rs_slabs, sum.rs_kept, sum.rs_pages, sum.rs_objects);
     if (sum.rs_dry) {
-        kprintf("(a reap would do this; nothing was changed)\n");
+        kprintf("(a reap would do this%s; nothing was changed)\n",
+                CPU_SEVERAL ? ", and free slabs that magazines fill" : "");
         print_interval();
     } else {
         kprintf("slab memory %zu -> %zu KiB; free pages of the machine "
