@@ -130,7 +130,8 @@ SHELL_WORDS(COMMAND, offer_commands);
  * it, or the nearest. */
 static const struct shell_command *nearest(const char *name)
 {
-    for (unsigned edits = 0; edits <= edit_distance_most(name); edits++)
+    for (unsigned edits = name[0] == '\0'; edits <= edit_distance_most(name);
+         edits++)
         for (const struct shell_command *c = __start_shell_commands;
              c < __stop_shell_commands; c++)
             if (edits == 0 ? strncmp(c->command_name, name, strlen(name)) == 0

@@ -89,7 +89,7 @@ def test_wrong_input_of_the_workshop_is_refused(workshop_shell, line):
 @pytest.mark.parametrize("typed, said", [
     ("ls", "it is a program: run ls, or sh"),
     ("/tmp", "; `help` lists them"), ("..", "; `help` lists them"),
-    ("/dev/console", "; `help` lists them"),
+    ("/dev/console", "; `help` lists them"), ('""', "; `help` lists them"),
     ("exit", "did you mean poweroff?"),
     ("quit", "did you mean poweroff?"), ("kmsatat", "did you mean kmastat?"),
     ("slba", "did you mean slabs?"), ("melp", "did you mean help?"),
