@@ -272,10 +272,11 @@ static void note_later(void *p, size_t size)
 }
 
 /* The blocks that wait go into the tree, as long as there are nodes. Their
- * pages return with a later free. */
+ * pages return with a later free. While a page of nodes is got, another task
+ * may put them there first. */
 static void give_laters(void)
 {
-    while (sunos_laters != 0 && node_reserve(1)) {
+    while (node_reserve(sunos_laters != 0) && sunos_laters != 0) {
         struct sunos_later *l = supply_block(heap.heap_supply, sunos_laters);
 
         sunos_laters = l->later_next;
@@ -284,15 +285,22 @@ static void give_laters(void)
 }
 
 /* Gets pages, just enough for the request. The lock is released meanwhile, so
- * another task may take them first. False: there is no memory. */
+ * another task may take them first; they count when all is there, so that the
+ * counts agree meanwhile. False: there is no memory. */
 static bool grow(size_t size)
 {
     size_t pages = PAGES_FOR(size);
-    char *addr = other_get_pages(&heap, pages, PAGE_SIZE);
+    char *addr;
+    bool enough;
 
+    other_unlock(&heap);
+    addr = supply_alloc(heap.heap_supply, pages, PAGE_SIZE);
+    other_lock(&heap);
     if (addr == NULL)
         return false;
-    if (!node_reserve(1)) {
+    enough = node_reserve(1);
+    other_count_pages(&heap, (ptrdiff_t)pages);
+    if (!enough) {
         other_put_pages(&heap, addr, pages);
         return false;
     }

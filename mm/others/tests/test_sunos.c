@@ -307,6 +307,42 @@ KTEST(sunos, frees_that_wait)
     other_test_check();
 }
 
+static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
+
+/* Another task puts the blocks that wait into the tree. */
+static void *get_meanwhile(struct supply *s, size_t pages, size_t align)
+{
+    s->supply_get = arena_get;
+    get(16);
+    return arena_get(s, pages, align);
+}
+
+static void *check_meanwhile(struct supply *s, size_t pages, size_t align)
+{
+    KT_TRUE(sunos_allocator.op_check() == NULL);
+    return arena_get(s, pages, align);
+}
+
+KTEST(sunos, what_others_do_while_a_page_is_got)
+{
+    char *p[1000];
+
+    other_test_start(&sunos_allocator);
+    arena_get = test_pages.supply_get;
+    test_pages.supply_get = check_meanwhile;
+    for (int i = 0; i < 1000; i++)
+        p[i] = get(16);
+    test_pages.supply_quota = test_pages.supply_held;
+    for (int i = 0; i < 1000; i += 2)
+        put(p[i], 16);
+    KT_TRUE(sunos_laters != 0);
+    test_pages.supply_quota = TEST_PAGES;
+    test_pages.supply_get = get_meanwhile;
+    get(16);
+    KT_EQ(sunos_laters, 0);
+    other_test_check();
+}
+
 KTEST(sunos, without_memory_it_returns_null)
 {
     struct other_cache c = {.other_size = 64, .other_align = 64};
