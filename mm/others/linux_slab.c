@@ -24,9 +24,10 @@
  *     slab   │colour│ 0 │ 1 │ 2 │ 3 │ 4 │ … │        active = 2
  *     index  │ · · 1 4 3 … │
  *
- * The index is in a free object, if objects are large enough and have no
- * constructor; or an object of alloc(); or at the slab's end. The first object
- * of each slab is at another multiple of the line size, the colour.
+ * The index is in a free object, if objects are large enough and have neither
+ * constructor nor destructor; or an object of alloc(); or at the slab's end.
+ * The first object of each slab is at another multiple of the line size, the
+ * colour.
  *
  * Queues and free slabs are limits, not needs. A reaper runs every two seconds:
  * from a queue that nobody used since it ran last it returns a fifth of what it
@@ -92,7 +93,7 @@ static bool lslab_fit(struct slabs_cache *k, size_t index)
 static enum lslab_index lslab_place(struct slabs_cache *k)
 {
     if (lslab_fit(k, 0)) {
-        if (k->ctor == NULL && k->num <= k->object)
+        if (k->ctor == NULL && k->dtor == NULL && k->num <= k->object)
             return LSLAB_IN_OBJECT;
         if (slabs_size[slabs_class_of(LSLAB_FIRST, k->num)] <= k->size / 2 &&
             lslab_left(k, 0) < k->num)

@@ -36,9 +36,10 @@
  * pressure shrinks the caches; that also sorts the node's list, the fullest
  * first.
  *
- * A cache whose objects have the size of another's, and no constructor, is not
- * made: it becomes a further user of that one. Slabs have up to 8 pages, so
- * that what is left behind the last object is little. They have no colour.
+ * A cache whose objects have the size of another's, and neither constructor nor
+ * destructor, is not made: it becomes a further user of that one. Slabs have up
+ * to 8 pages, so that what is left behind the last object is little. They have
+ * no colour.
  *
  * Sources: mm/slub.c of Linux 6.1; C. Lameter, The SLUB allocator (2007); the
  * talk on slab allocators in the Linux kernel (2014). A link is a number of 32
@@ -482,7 +483,7 @@ static struct slub_cache *slub_alias(size_t size, size_t object)
         struct slub_cache *k = list_entry(l, struct slub_cache, cache.link);
 
         if (found == NULL && k->cache.users != 0 && k->cache.ctor == NULL &&
-            k->cache.size == size)
+            k->cache.dtor == NULL && k->cache.size == size)
             found = k;
     }
     if (found != NULL) {
@@ -498,7 +499,7 @@ static struct slub_cache *slub_alias(size_t size, size_t object)
  * that is not, and was at its begin in 2014. */
 static struct slabs_cache *slub_create(const struct other_cache *c)
 {
-    bool constructed = c->other_ctor != NULL;
+    bool constructed = c->other_ctor != NULL || c->other_dtor != NULL;
     size_t end = ROUND_UP(c->other_size, SLUB_LINK);
     size_t size = ROUND_UP(constructed ? end + SLUB_LINK : end,
                            MAX(c->other_align, (size_t)8));

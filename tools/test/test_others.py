@@ -405,7 +405,7 @@ MISTAKES = [
      "    *last = s->free;", "    *last = 0;",
      "linux_slub.both_lists_of_a_deactivated_slab"),
     ("larger objects are merged", "linux_slub",
-     "            k->cache.size == size)", "            k->cache.size >= size)",
+     "k->cache.size == size)", "k->cache.size >= size)",
      "linux_slub.E7_like_caches_are_merged"),
     ("constructed objects are merged", "linux_slub",
      "constructed ? NULL : slub_alias", "slub_alias",

@@ -122,6 +122,7 @@ KTEST(linux_slab, E1_geometry)
         {400, 10, LSLAB_IN_OBJECT, 1}, {600, 6, LSLAB_IN_OBJECT, 7},
         {1000, 4, LSLAB_IN_OBJECT, 1},
     };
+    struct other_cache ended = {.other_size = 400, .other_dtor = construct};
 
     start(1);
     for (size_t i = 0; i < ARRAY_SIZE(want); i++)
@@ -133,6 +134,7 @@ KTEST(linux_slab, E1_geometry)
     expect_shape(1500, false, 2, LSLAB_IN_OBJECT, 17);
     expect_shape(3000, false, 1, LSLAB_IN_OBJECT, 17);
     expect_shape(3, false, 240, LSLAB_ON_SLAB, 0);
+    KT_EQ(create(&ended)->cache_index, LSLAB_ON_SLAB);
 }
 
 KTEST(linux_slab, E1_geometry_of_larger_slabs)

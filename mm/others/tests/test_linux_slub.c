@@ -425,6 +425,8 @@ KTEST(linux_slub, E7_like_caches_are_merged)
     struct other_cache made = {.other_size = 92, .other_ctor = construct};
     struct other_cache line = {.other_size = 92, .other_align = 64};
     struct other_cache more = {.other_size = 88};
+    struct other_cache ended = {.other_size = 76, .other_dtor = construct};
+    struct other_cache as_large = {.other_size = 80};
 
     start(1);
     for (int i = 0; i < 3; i++) {
@@ -437,6 +439,8 @@ KTEST(linux_slub, E7_like_caches_are_merged)
     KT_EQ(create(&more)->cache_largest, 88);
     KT_TRUE(create(&made) != class_of(92));
     KT_TRUE(create(&line) == class_of(128));
+    KT_EQ(create(&ended)->cache_offset, 76);
+    KT_TRUE(create(&as_large) != ended.other_own);
     KT_EQ(slub_stat.stat_aliases, 6);
     taken[0] = get_object(&c[0]);
     KT_EQ(c[0].other_allocs, 1);
