@@ -110,11 +110,12 @@ static void slmb_enlist(struct slob_page *p, unsigned cpu)
 }
 
 /* Whether another processor has a page of the class with so much room. */
-static bool slmb_elsewhere(unsigned class, int units)
+static bool slmb_elsewhere(unsigned cpu, unsigned class, int units)
 {
     for (unsigned i = 0; i < other_cpus; i++)
         list_for_each (l, &slmb_list[i][class])
-            if (list_entry(l, struct slob_page, slob_link)->slob_units >= units)
+            if (i != cpu &&
+                list_entry(l, struct slob_page, slob_link)->slob_units >= units)
                 return true;
     return false;
 }
@@ -158,7 +159,7 @@ static void *slmb_block_alloc(size_t bytes, size_t header, size_t align,
         cpu = other_enter(&heap);
         slmb_set_lock(cpu);
         if (page != NULL) {
-            OTHER_ADD(slmb_stat.stat_missed, slmb_elsewhere(class, units));
+            OTHER_ADD(slmb_stat.stat_missed, slmb_elsewhere(cpu, class, units));
             slmb_add_page(page, class, cpu);
             b = slob_take(s, &slmb_list[cpu][class], units, header, align);
         }

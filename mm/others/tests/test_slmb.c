@@ -204,6 +204,8 @@ KTEST(slmb, gaps_and_single_units)
         taken[i] = get_object(&unit);
     KT_EQ(slob_stat.stat_gaps, MANY - 1);
     other_test_check();
+    slmb_allocator.op_cache_free(&unit, get_object(&unit)); /* a new page */
+    KT_EQ(slmb_stat.stat_missed, 0); /* the room was the processor's own */
     for (int i = 0; i < MANY; i++)
         slmb_allocator.op_cache_free(&unit, taken[(i * 5) % MANY]);
     KT_EQ(test_held(), 0);
