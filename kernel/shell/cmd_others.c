@@ -39,7 +39,7 @@ static void print_rows(const struct table *t, const char *pattern)
 /* The parts of what the allocator holds. */
 static void print_parts(print_t *print, void *to, const struct other_stat *st)
 {
-    /* what is of no cache */
+    /* what is of no cache; others may allocate while caches are subtracted */
     uint64_t inuse = st->stat_allocs - st->stat_frees;
     uint64_t bytes = st->stat_requested;
     struct kmem_cache_stat row;
@@ -47,8 +47,8 @@ static void print_parts(print_t *print, void *to, const struct other_stat *st)
     char waste[HEAP_CELL];
 
     heap_all (cp, &row) {
-        inuse -= row.stat_inuse;
-        bytes -= row.stat_mem;
+        inuse -= MIN(inuse, row.stat_inuse);
+        bytes -= MIN(bytes, row.stat_mem);
     }
     print(to, "%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", inuse, bytes);
     print(to, "%-38s %9zu %9llu %9llu %4llu\n", "TOTAL requested",
@@ -96,8 +96,8 @@ static void print_stat(struct table t, const char *pattern)
 {
     struct total total = {.total_name = other_served.op_name};
 
-    other_served.op_stat(&total.total_stat);
     print_rows(&t, pattern);
+    other_served.op_stat(&total.total_stat);
     if (t.table_json) {
         t.table_columns = json_total;
         table_row(&t, &total);

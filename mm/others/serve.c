@@ -367,7 +367,8 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
     return cp != NULL;
 }
 
-/* What is of no cache: that of kmem_alloc. */
+/* What is of no cache: that of kmem_alloc. Others may allocate while caches are
+ * subtracted. */
 void kmem_oversize_stat(struct kmem_oversize_stat *out)
 {
     struct kmem_cache_stat row;
@@ -379,8 +380,8 @@ void kmem_oversize_stat(struct kmem_oversize_stat *out)
         .stat_inuse = (size_t)(st.stat_allocs - st.stat_frees)};
     bytes = st.stat_requested;
     for (size_t n = 0; kmem_cache_stat_number(n, &row); n++) {
-        out->stat_inuse -= row.stat_inuse;
-        bytes -= row.stat_mem;
+        out->stat_inuse -= MIN(out->stat_inuse, row.stat_inuse);
+        bytes -= MIN(bytes, row.stat_mem);
     }
     out->stat_pages = PAGES_FOR(bytes);
 }

@@ -344,6 +344,10 @@ KTEST(serve, what_is_of_no_cache)
     kmem_oversize_stat(&st);
     KT_EQ(st.stat_pages, 4);
     KT_EQ(st.stat_inuse, before.stat_inuse + 1);
+    prepared->other_allocs += 1000; /* since all was counted */
+    kmem_oversize_stat(&st);
+    KT_EQ(st.stat_pages, 0);
+    KT_EQ(st.stat_inuse, 0);
 }
 
 KTEST(serve, verify_asks_the_allocator)
