@@ -168,8 +168,10 @@ void *kmem_zalloc(size_t size, int flags)
 
 void kmem_free(void *buf, size_t size)
 {
-    if (buf != NULL || size != 0)
+    if (likely(size != 0))
         other_served.op_free(buf, size);
+    else if (buf != NULL)
+        mm_panic("kmem_free: %p is not a kmem_alloc buffer of 0 bytes", buf);
 }
 
 /* ---- caches ------------------------------------------------------------- */

@@ -114,6 +114,7 @@ KTEST(serve, memory_of_any_size)
     KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
     KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
     kmem_free(NULL, 0);
+    KT_PANICS(kmem_free(zeroes, 0), "is not a kmem_alloc buffer of 0 bytes");
     kmem_free(zeroes, 100);
     kmem_free(run, 5 * PAGE_SIZE + 1);
     expect_all_free();
