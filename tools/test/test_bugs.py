@@ -200,6 +200,15 @@ def test_faults_are_named(visits, mode, name, says):
     assert errors[0]["cache"] == ("bugs_snode" if "page" in says else "")
 
 
+@pytest.mark.parametrize("mode", ["-", "FPZU"])
+def test_what_is_kept_leaked_is_freed_by_the_next_run(kernel, mode):
+    done = qemu.run(kernel, f"bug -m {mode} -k leak-cycle; bug leak; verify; "
+                    "poweroff", memory="64", budget=BUDGET).good()
+    assert re.findall("by a scan for leaks: (. lost)", done.text) == \
+        ["2 lost", "3 lost"], done.explain()
+    assert "status" not in done.named, done.explain()
+
+
 # ---- what a report says ----------------------------------------------------
 
 def as_reported(kind, event):

@@ -72,8 +72,8 @@ unsigned bugs_modes(void)
 
 /* ---- modes -------------------------------------------------------------- */
 
-/* Objects that a bug leaked cannot be freed any more: their cache keeps
- * them, under another name, and the sandbox gets a new one. */
+/* Objects that a bug leaked stay in their cache, under another name, and the
+ * sandbox gets a new one. */
 static void abandon(size_t i)
 {
     static unsigned number;
@@ -216,14 +216,14 @@ const char *bugs_sandboxes_verify(void)
  * does not see them. */
 static struct {
     uintptr_t not_buf;
-    enum bugs_sandbox sandbox;
+    struct kmem_cache *cache; /* no sandbox any more, if it was abandoned */
 } lost[8];
 static size_t lost_count;
 
 void bugs_lose(enum bugs_sandbox which, const void *buf)
 {
     lost[lost_count].not_buf = ~(uintptr_t)buf;
-    lost[lost_count++].sandbox = which;
+    lost[lost_count++].cache = sandboxes[which];
 }
 
 static bool count_ours(const struct kmem_buf_stat *b, void *arg)
@@ -245,7 +245,7 @@ void bugs_sandboxes_found(void)
 {
     while (lost_count != 0) {
         lost_count--;
-        kmem_cache_free(sandboxes[lost[lost_count].sandbox],
+        kmem_cache_free(lost[lost_count].cache,
                         (void *)~lost[lost_count].not_buf);
     }
 }
