@@ -121,6 +121,13 @@ def test_constructors_cost_where_objects_are_not_cached():
     assert min(extra["slob"]) > 10
 
 
+def test_the_99th_percentile_of_large_costs():
+    """Each allocation makes a slab, with the constructor of each object."""
+    rounds = ["cache_alloc 0 1 0", "free 0 0 0", "pressure 0 0 0"] * 100
+    alloc, _ = cost("slab", ["cache 1 8 c 0 3", *rounds])
+    assert alloc > 1 << 14
+
+
 def test_sizes_have_rows():
     lines = ["cache 1 100 c 0 0"]
     for slot, size in enumerate((1, 16, 17, 4096, 4097, 8192, 8193, 100_000)):
