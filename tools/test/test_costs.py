@@ -53,6 +53,16 @@ def test_the_loops_that_are_subtracted_are_those_around(kernel):
             assert re.match(r"dec +%e..$|sub +\$0x1,%e..$", end), (name, end)
 
 
+def test_a_boot_of_many_instructions(kernel):
+    """More than a 32-bit number of hundredths."""
+    run = qemu.run(kernel, "bench boot; poweroff", memory="64",
+                   append="kmem.verify=1 kmem.debug=FPZU").good()
+    boot = run.named["prompt"][0]["instructions"]
+    assert boot > 2 ** 32 // 100
+    assert [e["value"] for e in run.named["bench"]] == [boot]
+    assert re.search(rf"boot\.instructions +{boot}\.00", run.text)
+
+
 def test_programs_move_memory_by_words(figures):
     """Of 4,096 bytes, with all of a call; a loop of bytes takes four or five
     instructions for each."""

@@ -38,20 +38,21 @@ static bool exact; /* the figures of this group are */
 
 void benchcmd_event(const char *key, uint64_t total, uint32_t n)
 {
-    uint32_t hundredths = (uint32_t)((total * 100 + n / 2) / n);
+    uint64_t hundredths = (total * 100 + n / 2) / n;
 
-    debugcon_event("{\"event\":\"bench\",\"key\":\"%s\",\"value\":%u.%02u}",
-                   key, hundredths / 100, hundredths % 100);
+    debugcon_event("{\"event\":\"bench\",\"key\":\"%s\",\"value\":%llu.%02u}",
+                   key, hundredths / 100, (unsigned)(hundredths % 100));
 }
 
 void benchcmd_report(const char *key, uint64_t total, uint32_t n)
 {
-    uint32_t hundredths = (uint32_t)((total * 100 + n / 2) / n);
+    uint64_t hundredths = (total * 100 + n / 2) / n;
 
     if (exact)
-        kprintf("  %-26s %9u.%02u\n", key, hundredths / 100, hundredths % 100);
+        kprintf("  %-26s %9llu.%02u\n", key, hundredths / 100,
+                (unsigned)(hundredths % 100));
     else
-        kprintf("  %-26s %9u\n", key, (hundredths + 50) / 100);
+        kprintf("  %-26s %9llu\n", key, (hundredths + 50) / 100);
     benchcmd_event(key, total, n);
 }
 
