@@ -22,7 +22,6 @@
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug_impl.h"
 #include "mm/inspect/kmem_stat.h"
-#include "mm/segkmem.h"
 #include "tools/workshop/ktest/ktest.h"
 
 static const uint16_t speed_sizes[] = {8,   16,  32,   64,   128,
@@ -108,14 +107,6 @@ uint64_t benchcmd_cache_pair(struct kmem_cache *cp)
     return end - start - benchcmd_empty_loop();
 }
 
-static bool have_all(void **p, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (p[i] == NULL)
-            return false;
-    return true;
-}
-
 static void free_some(struct kmem_cache *cp, void **p, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -130,7 +121,7 @@ static void bench_means(struct kmem_cache *cp, uint32_t size, void **p)
     uint64_t alloc;
     uint64_t free;
 
-    if (!have_all(p, OBJECTS)) {
+    if (!benchcmd_have_all(p, OBJECTS)) {
         free_some(cp, p, OBJECTS);
         kprintf("  %u bytes: skipped: too little memory\n", size);
         return;
@@ -305,14 +296,6 @@ static int bench_debug(void)
 
 /* ---- object caching (the second table of paper, section 5.1) ------------ */
 
-static void construct(void *obj, size_t size)
-{
-    uint32_t *word = obj;
-
-    for (size_t i = 0; i < size / sizeof(*word); i++)
-        word[i] = (uint32_t)i;
-}
-
 static uint64_t uncached_pair(uint32_t size)
 {
     uint64_t start = rdtsc();
@@ -320,7 +303,7 @@ static uint64_t uncached_pair(uint32_t size)
     REPEAT (ROUNDS) {
         void *obj = kmem_alloc(size, KM_NOSLEEP);
 
-        construct(obj, size);
+        benchcmd_construct(obj, size);
         kmem_free(obj, size);
     }
     return rdtsc() - start - benchcmd_empty_loop();
@@ -330,7 +313,7 @@ static int bench_object(void)
 {
     for (uint32_t size = 64; size <= 1024; size *= 2) {
         struct kmem_cache *cp =
-            kmem_cache_create("bench", size, 0, construct, NULL);
+            kmem_cache_create("bench", size, 0, benchcmd_construct, NULL);
         void *live[2];
 
         if (cp == NULL)
@@ -350,14 +333,6 @@ static int bench_object(void)
 
 /* ---- memory utilisation ------------------------------------------------- */
 
-static size_t held_pages(void)
-{
-    struct segkmem_stat stat;
-
-    segkmem_stat(&stat);
-    return stat.stat_pages;
-}
-
 /* Payload per cent of all memory that OBJECTS objects cost: slabs, headers,
  * bufctls and hash table, to the page. */
 static void util_of(uint32_t size, void **p)
@@ -368,11 +343,12 @@ static void util_of(uint32_t size, void **p)
     if (cp == NULL)
         return;
     kmem_reap(KMEM_REAP_ALL);
-    before = held_pages();
+    before = benchcmd_held_pages();
     alloc_all(cp, p, OBJECTS);
-    if (have_all(p, OBJECTS))
-        benchcmd_report_size("util", size, (uint64_t)size * OBJECTS * 100,
-                             (uint32_t)((held_pages() - before) * PAGE_SIZE));
+    if (benchcmd_have_all(p, OBJECTS))
+        benchcmd_report_size(
+            "util", size, (uint64_t)size * OBJECTS * 100,
+            (uint32_t)((benchcmd_held_pages() - before) * PAGE_SIZE));
     else
         kprintf("  %u bytes: skipped: too little memory\n", size);
     free_some(cp, p, OBJECTS);
@@ -401,7 +377,7 @@ static void flat_live(uint32_t size, const char *what, uint32_t live, void **p)
     if (cp == NULL)
         return;
     alloc_all(cp, p, live);
-    if (have_all(p, live))
+    if (benchcmd_have_all(p, live))
         benchcmd_report_size(what, live, benchcmd_cache_pair(cp), ROUNDS);
     free_some(cp, p, live);
     kmem_cache_destroy(cp);

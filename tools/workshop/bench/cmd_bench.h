@@ -9,6 +9,7 @@
 #include "kernel/lib/types.h"
 #include "kernel/x86/cpu.h"
 #include "mm/kmem.h"
+#include "mm/segkmem.h"
 
 #define ROUNDS  1000u  /* of a hot pair */
 #define OBJECTS 10000u /* for a mean over many */
@@ -50,6 +51,31 @@ static inline uint64_t benchcmd_pointer_loop(void **p, uint32_t n)
         __asm__ volatile("" : "+r"(p));
     }
     return rdtsc() - start;
+}
+
+static inline bool benchcmd_have_all(void **p, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (p[i] == NULL)
+            return false;
+    return true;
+}
+
+static inline void benchcmd_construct(void *obj, size_t size)
+{
+    uint32_t *word = obj;
+
+    for (size_t i = 0; i < size / sizeof(*word); i++)
+        word[i] = (uint32_t)i;
+}
+
+/* Pages that the heap has. */
+static inline size_t benchcmd_held_pages(void)
+{
+    struct segkmem_stat stat;
+
+    segkmem_stat(&stat);
+    return stat.stat_pages;
 }
 
 /* The title of a group. Its figures are in ticks of the time-stamp counter,

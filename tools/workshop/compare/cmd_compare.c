@@ -18,7 +18,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
-#include "mm/segkmem.h"
 #include "tools/workshop/bench/cmd_bench.h"
 
 #define BLOCKS 2000u /* allocated, then freed */
@@ -71,19 +70,11 @@ static uint64_t free_all(uint32_t size, void **p)
     return rdtsc() - start - benchcmd_pointer_loop(p, BLOCKS);
 }
 
-static bool have_all(void **p)
-{
-    for (uint32_t i = 0; i < BLOCKS; i++)
-        if (p[i] == NULL)
-            return false;
-    return true;
-}
-
 static bool measure_blocks(uint32_t size, void **p)
 {
     uint64_t alloc = allocate_all(size, p);
 
-    if (!have_all(p)) {
+    if (!benchcmd_have_all(p, BLOCKS)) {
         for (uint32_t i = 0; i < BLOCKS; i++)
             if (p[i] != NULL)
                 kmem_free(p[i], size);
@@ -109,14 +100,6 @@ static bool measure_size(uint32_t size, void **p)
 }
 
 /* ---- constructed objects ------------------------------------------------ */
-
-static void construct(void *obj, size_t size)
-{
-    uint32_t *word = obj;
-
-    for (size_t i = 0; i < size / sizeof(*word); i++)
-        word[i] = (uint32_t)i;
-}
 
 static uint64_t object_pairs(struct kmem_cache *cp)
 {
@@ -151,19 +134,11 @@ static uint64_t mark_ticks; /* when that was */
 void *__real_kmem_getpages(size_t pages, enum page_state use, void *owner);
 void *__wrap_kmem_getpages(size_t pages, enum page_state use, void *owner);
 
-static size_t held_pages(void)
-{
-    struct segkmem_stat stat;
-
-    segkmem_stat(&stat);
-    return stat.stat_pages;
-}
-
 void *__wrap_kmem_getpages(size_t pages, enum page_state use, void *owner)
 {
     void *addr = __real_kmem_getpages(pages, use, owner);
 
-    most_pages = MAX(most_pages, held_pages());
+    most_pages = MAX(most_pages, benchcmd_held_pages());
     return addr;
 }
 
@@ -172,8 +147,8 @@ static int mark(void)
 {
     debugcon_event("{\"event\":\"compare-mark\",\"instructions\":%llu,"
                    "\"most\":%zu,\"held\":%zu}",
-                   rdtsc() - mark_ticks, most_pages, held_pages());
-    most_pages = held_pages();
+                   rdtsc() - mark_ticks, most_pages, benchcmd_held_pages());
+    most_pages = benchcmd_held_pages();
     mark_ticks = rdtsc();
     return 0;
 }
@@ -188,7 +163,7 @@ static bool measure(void **p)
         enough = measure_size(compare_sizes[i], p);
     for (uint32_t size = 64; enough && size <= 1024; size *= 2)
         enough = measure_objects("cache", size, NULL) &&
-                 measure_objects("constructed", size, construct);
+                 measure_objects("constructed", size, benchcmd_construct);
     return enough;
 }
 
