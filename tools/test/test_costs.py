@@ -63,6 +63,17 @@ def test_a_boot_of_many_instructions(kernel):
     assert re.search(rf"boot\.instructions +{boot}\.00", run.text)
 
 
+def test_without_memory_for_a_slab(kernel):
+    """The last requests for a page are those of the slab that is measured."""
+    def bench(n):
+        done = qemu.run(kernel, f"fail page {n} -f bench_kmem_cache; "
+                        "bench kmem_cache; fail; fail off; poweroff")
+        return done.good().text
+    requests = int(re.search(r"(\d+) so far", bench(10_000_000))[1])
+    for n in requests, requests - 1:
+        assert "4096 bytes: skipped: too little memory" in bench(n)
+
+
 def test_programs_move_memory_by_words(figures):
     """Of 4,096 bytes, with all of a call; a loop of bytes takes four or five
     instructions for each."""

@@ -9,6 +9,7 @@ import pytest
 
 from conftest import BUILD, ROOT, execute
 from tools.measure import scale
+from tools.run import qemu
 
 pytestmark = pytest.mark.plain
 
@@ -72,6 +73,13 @@ def test_wrong_arguments():
     for arguments in ([], ["0"], ["9"], ["2", "0"], ["2", "5000"], ["x"]):
         done = execute(PROGRAMS / "slab/mmscale", *arguments)
         assert done.returncode == 2 and "usage: mmscale" in done.stderr
+
+
+@pytest.mark.sample
+def test_without_memory(smp):
+    run = qemu.run(smp, "fail page 10; scale; fail off; verify; poweroff",
+                   extra=["-smp", "4"]).good()
+    assert "scale: too little memory" in run.text, run.explain()
 
 
 @pytest.mark.sample

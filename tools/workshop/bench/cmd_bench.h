@@ -98,6 +98,9 @@ uint64_t benchcmd_empty_loop(void);
 /* ROUNDS hot pairs of a cache, net. */
 uint64_t benchcmd_cache_pair(struct kmem_cache *cp);
 
+/* Frees those of n objects that are not NULL. */
+void benchcmd_free_some(struct kmem_cache *cp, void **p, uint32_t n);
+
 /* The cost of ROUNDS objects of that kind without a cache of them: memory from
  * kmem_alloc, construction, destruction, kmem_free; net. */
 uint64_t benchcmd_without(const struct kmem_cache *cp);

@@ -60,7 +60,8 @@ static int bench_buddy_chain(void)
     while (n-- > 0) {
         struct page *p = held[n];
 
-        buddy_free(p, p->page_order);
+        if (p != NULL)
+            buddy_free(p, p->page_order);
     }
     benchcmd_pointers_free(held, OBJECTS);
     return 0;

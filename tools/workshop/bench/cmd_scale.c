@@ -66,8 +66,19 @@ static void move_to(unsigned cpu)
     sched_move_self((uint8_t)(1u << cpu));
 }
 
-/* All allocate, then all free: first from an empty cache, then again. */
-INLINE void phases(const struct layer *l, struct kmem_cache *cp, void **p)
+/* Whether all n objects were allocated. If not, none of them is any more. */
+static bool complete(struct kmem_cache *cp, void **p, uint32_t n)
+{
+    bool all = benchcmd_have_all(p, n);
+
+    if (!all)
+        benchcmd_free_some(cp, p, n);
+    return all;
+}
+
+/* All allocate, then all free: first from an empty cache, then again. False:
+ * there is no memory; so in the next two. */
+INLINE bool phases(const struct layer *l, struct kmem_cache *cp, void **p)
 {
     uint64_t alloc = 0, free = 0;
 
@@ -75,6 +86,8 @@ INLINE void phases(const struct layer *l, struct kmem_cache *cp, void **p)
         move_to(cpu);
         alloc += alloc_all(l, cp, p + cpu * EACH, EACH);
     }
+    if (!complete(cp, p, cpu_count * EACH))
+        return false;
     for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         move_to(cpu);
         free += free_all(l, cp, p + cpu * EACH, EACH);
@@ -83,13 +96,16 @@ INLINE void phases(const struct layer *l, struct kmem_cache *cp, void **p)
         alloc -= benchcmd_store_loop(p + cpu * EACH, EACH);
     report(l, "alloc", alloc, cpu_count * EACH);
     report(l, "free", free, cpu_count * EACH);
+    return true;
 }
 
-INLINE void pair(const struct layer *l, struct kmem_cache *cp)
+INLINE bool pair(const struct layer *l, struct kmem_cache *cp)
 {
     void *live = l->layer_alloc(cp, KM_NOSLEEP); /* no slab becomes free */
     uint64_t total = 0;
 
+    if (live == NULL)
+        return false;
     for (unsigned cpu = 0; cpu < cpu_count; cpu++) {
         move_to(cpu);
         pairs(l, cp);
@@ -97,10 +113,11 @@ INLINE void pair(const struct layer *l, struct kmem_cache *cp)
     }
     l->layer_free(cp, live);
     report(l, "pair", total, cpu_count * ROUNDS);
+    return true;
 }
 
 /* The first processor allocates, the last one frees. */
-INLINE void stream(const struct layer *l, struct kmem_cache *cp, void **p)
+INLINE bool stream(const struct layer *l, struct kmem_cache *cp, void **p)
 {
     uint64_t total = 0;
 
@@ -109,24 +126,26 @@ INLINE void stream(const struct layer *l, struct kmem_cache *cp, void **p)
 
         move_to(0);
         t = alloc_all(l, cp, p, WINDOW);
+        if (!complete(cp, p, WINDOW))
+            return false;
         move_to(cpu_count - 1);
         t += free_all(l, cp, p, WINDOW);
         total += turn < TURNS ? 0 : t - benchcmd_store_loop(p, WINDOW);
     }
     report(l, "stream", total, TURNS * WINDOW);
+    return true;
 }
 
 INLINE bool measure(const struct layer *l, void **p)
 {
     struct kmem_cache *cp = kmem_cache_create("scale", SIZE, 0, NULL, NULL);
+    bool enough;
 
     if (cp == NULL)
         return false;
-    phases(l, cp, p);
-    pair(l, cp);
-    stream(l, cp, p);
+    enough = phases(l, cp, p) && pair(l, cp) && stream(l, cp, p);
     kmem_cache_destroy(cp);
-    return true;
+    return enough;
 }
 
 static int cmd_scale(char **argv UNUSED)
