@@ -199,7 +199,7 @@ struct kmem_cache *kmem_cache_find(const char *name)
     return cp;
 }
 
-/* NULL, or why there can be no such cache. */
+/* NULL, or the error in the arguments of kmem_cache_create. */
 static const char *cache_error(const char *name, size_t size, size_t align)
 {
     if (strlen(name) > KMEM_NAME_MAX)
@@ -208,8 +208,20 @@ static const char *cache_error(const char *name, size_t size, size_t align)
         return "the size is 0, or more than 1 MiB";
     if ((align & (align - 1)) != 0 || align > PAGE_SIZE)
         return "the alignment is not a power of two, or more than a page";
-    return kmem_cache_find(name) == NULL ? NULL
-                                         : "there is a cache of that name";
+    return NULL;
+}
+
+/* Puts a new cache on the list. NULL, or why it cannot be there. */
+static const char *publish(struct kmem_cache *cp)
+{
+    bool first;
+
+    mm_lock(&list_lock);
+    first = find_cache(cp->cache_name, NULL) == NULL;
+    if (first)
+        list_insert_before(&caches, &cp->cache_link);
+    mm_unlock(&list_lock);
+    return first ? NULL : "there is a cache of that name";
 }
 
 struct kmem_cache *kmem_cache_create(const char *name, size_t size,
@@ -217,29 +229,31 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size,
                                      kmem_dtor_t *dtor)
 {
     const char *error = cache_error(name, size, align);
-    struct kmem_cache *cp = NULL;
+    struct kmem_cache *cp;
 
-    if (error == NULL)
-        cp = kmem_zalloc(sizeof(*cp), KM_NOSLEEP);
-    if (cp == NULL) {
-        mm_print("kmem_cache_create: %s: %s\n", name, error ?: "no memory");
-        return NULL;
-    }
+    if (error != NULL)
+        goto refuse;
+    error = "no memory";
+    cp = kmem_zalloc(sizeof(*cp), KM_NOSLEEP);
+    if (cp == NULL)
+        goto refuse;
     cp->cache_other =
         (struct other_cache){.other_size = size,
                              .other_align = MAX(align, (size_t)KMEM_ALIGN_MIN),
                              .other_ctor = ctor,
                              .other_dtor = dtor};
     memcpy(cp->cache_name, name, strlen(name));
-    if (!other_cache_create(&other_served, &cp->cache_other)) {
-        mm_print("kmem_cache_create: %s: no memory\n", name);
-        kmem_free(cp, sizeof(*cp));
-        return NULL;
-    }
-    mm_lock(&list_lock);
-    list_insert_before(&caches, &cp->cache_link);
-    mm_unlock(&list_lock);
-    return cp;
+    if (!other_cache_create(&other_served, &cp->cache_other))
+        goto free;
+    error = publish(cp);
+    if (error == NULL)
+        return cp;
+    other_cache_destroy(&other_served, &cp->cache_other);
+free:
+    kmem_free(cp, sizeof(*cp));
+refuse:
+    mm_print("kmem_cache_create: %s: %s\n", name, error);
+    return NULL;
 }
 
 static size_t allocated(const struct kmem_cache *cp)

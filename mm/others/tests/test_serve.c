@@ -56,8 +56,15 @@ static struct other_cache *prepared;
 static uint64_t ticks[4];
 static unsigned tick_count;
 
+static const char *meanwhile; /* the name of a cache that another task makes */
+
 static bool prepare(struct other_cache *c)
 {
+    const char *name = meanwhile;
+
+    meanwhile = NULL;
+    if (name != NULL)
+        KT_TRUE(kmem_cache_create(name, 8, 0, NULL, NULL) != NULL);
     c->other_own = ticks;
     prepared = c;
     return c->other_size != 13;
@@ -148,6 +155,9 @@ KTEST(serve, caches_that_cannot_be)
 {
     KT_TRUE(kmem_cache_create("twice", 8, 0, NULL, NULL) != NULL);
     expect_no_cache("twice", 8, 0, "twice: there is a cache of that name");
+    meanwhile = "at_once";
+    expect_no_cache("at_once", 8, 0, "there is a cache of that name");
+    KT_TRUE(prepared == NULL); /* and ended */
     expect_no_cache("a_name_of_more_than_31_characters", 8, 0, "longer than");
     expect_no_cache("none", 0, 0, "none: the size is 0");
     expect_no_cache("huge", KMEM_SIZE_MAX + 1, 0, "more than 1 MiB");
