@@ -135,6 +135,15 @@ def test_bad_sectors(driven, image):
     assert sectors(image, 500, 10) == contents(500, 10, 3)
 
 
+def test_a_flush_that_fails_is_not_repeated(driven, image):
+    """The next one would succeed without the sectors that the drive has
+    dropped."""
+    machine = driven(qemu.failing_disk(
+        image, {"event": "flush_to_disk", "errno": 5, "once": "on"}))
+    assert "flush: input/output error" in blocktest(machine, "fill 9 1 3", 1)
+    assert " errors 1," in blocktest(machine, "counts")
+
+
 def test_a_drive_that_hangs_and_recovers(driven, image):
     """The drive does one access a second; the driver waits 100 ms for one."""
     machine = driven({"file": image, "format": "raw",

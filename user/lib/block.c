@@ -10,7 +10,7 @@
 #include "user/lib/block.h"
 #include "user/lib/string.h"
 
-#define TRIES    3  /* for a request that ends with EIO */
+#define TRIES    3  /* for a read or write that ends with EIO */
 #define PAUSE_MS 10 /* interval of looking for a server */
 
 /* Closes a dead port. */
@@ -87,13 +87,15 @@ static int call_patiently(struct block_device *dev, const struct message *ask,
     }
 }
 
-/* A request; `error` becomes errno if no server comes. */
+/* A request; `error` becomes errno if no server comes. After a flush has failed
+ * the next would succeed, without the sectors that the drive has dropped. */
 static int request(struct block_device *dev, struct message *ask, int error)
 {
+    unsigned tries = IPC_LABEL(ask->msg_tag) == BLOCK_FLUSH ? 1 : TRIES;
     struct message m;
     int result = -EIO;
 
-    for (unsigned i = 0; i < TRIES && result == -EIO; i++)
+    for (unsigned i = 0; i < tries && result == -EIO; i++)
         result = call_patiently(dev, ask, &m);
     if (result >= 0) {
         *ask = m;

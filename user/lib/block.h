@@ -62,7 +62,8 @@ int block_open(struct block_device *dev, const char *server, uint32_t disk);
 /*
  * Read, write and flush any number of sectors, in requests of BLOCK_MAX. 0, or
  * -1 with errno. If the server dies, waits up to BLOCK_PATIENCE_MS for the next
- * and repeats the request. Repeats a request twice on EIO.
+ * and repeats the request. Repeats a read or write twice on EIO; if a flush
+ * fails, completed writes may be lost, and no later flush reports it.
  */
 int block_read(struct block_device *dev, uint32_t first, uint32_t sectors,
                void *buf);

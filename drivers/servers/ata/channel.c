@@ -172,6 +172,12 @@ static void fail(struct ata_channel *ch, enum failure how, uint8_t status)
         ch->ch_request->req_failures--;
         return;
     }
+    /* The drive has dropped a sector that it cannot write: the next FLUSH CACHE
+     * would write the others and succeed. */
+    if (code == ATA_FLUSH_CACHE && how == FAIL_DEVICE) {
+        finish(ch, EIO);
+        return;
+    }
     if (failures >= ATA_TRIES && code == ATA_IDENTIFY)
         finish_absent(ch);
     else if (failures >= ATA_TRIES)

@@ -11,6 +11,20 @@ static bool lasts(enum sim_fault f)
     return f == SIM_REMOVED || f == SIM_RESET_HANGS;
 }
 
+/* The result of a request with a fault at this step. Before the request itself,
+ * a fresh drive gets IDENTIFY DEVICE and SET MULTIPLE MODE. */
+static int result_with(enum ata_operation op, enum sim_fault fault,
+                       uint32_t step, bool fresh)
+{
+    bool refused = fault == SIM_ERR || fault == SIM_FAULT;
+
+    if (lasts(fault) || (refused && fresh && step == 0))
+        return ENODEV;
+    if (refused && op == ATA_OP_FLUSH && step == (fresh ? 2 : 0))
+        return EIO; /* what the drive has dropped is lost */
+    return 0;
+}
+
 /* One fault at the given step of a request; true if there was such a step. */
 static bool one_fault(enum ata_operation op, enum sim_fault fault,
                       uint32_t step, bool fresh)
@@ -30,11 +44,7 @@ static bool one_fault(enum ata_operation op, enum sim_fault fault,
     assert_true(resets + ATA_TRIES >= counts()->count_resets);
     if (sim->sim_step <= before + step)
         return false;
-    if (lasts(fault) ||
-        (fresh && step == 0 && (fault == SIM_ERR || fault == SIM_FAULT)))
-        assert_int_equal(result, ENODEV); /* IDENTIFY DEVICE was refused */
-    else
-        assert_int_equal(result, 0);
+    assert_int_equal(result, result_with(op, fault, step, fresh));
     if (result == 0 && op != ATA_OP_FLUSH)
         assert_true(on_disk(0, 600, 40));
     if (result == 0 && op == ATA_OP_FLUSH)
