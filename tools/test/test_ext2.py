@@ -130,6 +130,18 @@ def test_holes_on_every_floor(read, tmp_path):
     clean(image)
 
 
+def test_a_file_too_large_to_be_written_stays(tmp_path):
+    """One of another system, of 2 GiB and more."""
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 5000 1")
+    run("debugfs", "-w", "-R", "sif /f size 3000000000", image)
+    core(image, "fails 27 write /f 0 9 2", "truncate /f 5000",
+         f"get /f {tmp_path}/got", "write /f 0 9 2")
+    clean(image)
+    assert dump(image, "/f", tmp_path)[9:] == \
+        (tmp_path / "got").read_bytes()[9:]
+
+
 @each_format
 def test_a_directory_of_thousands(form, tmp_path):
     image = make(tmp_path / "image", form, "4M", "-N", "4000")

@@ -186,7 +186,7 @@ static ssize_t write_all(struct ext2 *fs, struct node *n, uint32_t offset,
     uint32_t done = 0;
     int r = 0;
 
-    if (bytes > 0 && offset >= most)
+    if (bytes > 0 && (offset >= most || n->node_inode.i_size > most))
         return -EFBIG;
     bytes = MIN(bytes, most - offset);
     while (done < bytes && r == 0) {
