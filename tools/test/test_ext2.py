@@ -374,6 +374,14 @@ def test_orphans(tmp_path):
         clean(image)
 
 
+def test_a_commit_of_more_inodes_than_buffers(tmp_path):
+    """100 inodes in as many blocks; there are 64 buffers."""
+    image = make(tmp_path / "image", "4k-256", "8M", "-N", "2048")
+    core(image, "many /f 0 1600", "tick",
+         *(f"write /f{i} 0 1 {i}" for i in range(0, 1600, 16)))
+    clean(image)
+
+
 def test_disk_that_fails(tmp_path):
     image = make(tmp_path / "image")
     core(image, "write /f 0 5000 1")

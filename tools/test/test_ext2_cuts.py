@@ -91,6 +91,14 @@ def test_cut_at_every_write(what, ways, in_memory):
     assert writes > 5 and len(outcomes) > 1
 
 
+@pytest.mark.parametrize("ways", WAYS)
+def test_cut_while_inodes_are_written_to_free_buffers(ways, in_memory):
+    """A commit of 257 inodes; there are 64 buffers of four inodes each."""
+    image = make(in_memory / "image", "1k-128", "1M", "-I", "256", "-N", "400")
+    writes, _, outcomes = cuts(image, ways, "", "many /f 0 320;write /f7 0 9 1")
+    assert writes > 5 and len(outcomes) > 1
+
+
 @pytest.mark.parametrize("seed, count", tiers([(1, 80)], [(2, 80), (3, 400)],
                          [(seed, 400) for seed in range(4, 61)]))
 @pytest.mark.parametrize("form, size, journal", [

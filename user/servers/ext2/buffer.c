@@ -3,8 +3,10 @@
  *
  * There is a fixed number of buffers; the least recently used is replaced when
  * another block is needed. File contents may be written at any time, and are,
- * in long runs, when all replaceable buffers are dirty. All other blocks wait
- * for commit.c; epoch_begin ensures that they are at most half of all.
+ * in long runs, when all replaceable buffers are dirty. So are blocks of
+ * inodes: they get dirty only in the step of a commit that writes them. All
+ * other blocks wait for commit.c; epoch_begin ensures that they are at most
+ * half of all.
  *
  * Buffers with buf_refs are in use and are not replaced.
  */
@@ -122,6 +124,8 @@ static struct buffer *victim(struct ext2 *fs)
     struct buffer *b = oldest(fs);
 
     if (b == NULL && buffer_write_kind(fs, BUFFER_DATA) == 0)
+        b = oldest(fs);
+    if (b == NULL && buffer_write_kind(fs, BUFFER_TABLE) == 0)
         b = oldest(fs);
     return b;
 }
