@@ -374,6 +374,16 @@ def test_orphans(tmp_path):
         clean(image)
 
 
+def test_a_repair_counts_what_was_free_by_mistake(tmp_path):
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 5000 1")
+    block = run("debugfs", "-R", "blocks /f", image).split()[-1]
+    for command in (f"freeb {block}", "freei /f", "ssv state 0"):
+        run("debugfs", "-w", "-R", command, image)
+    assert "1 inodes, 1 blocks repaired" in core(image)
+    clean(image)
+
+
 def test_a_commit_of_more_inodes_than_buffers(tmp_path):
     """100 inodes in as many blocks; there are 64 buffers."""
     image = make(tmp_path / "image", "4k-256", "8M", "-N", "2048")

@@ -295,6 +295,11 @@ static int links(struct recovery *r, uint32_t number)
 
 /* ---- bitmaps ------------------------------------------------------------ */
 
+static uint32_t difference(uint32_t a, uint32_t b)
+{
+    return MAX(a, b) - MIN(a, b);
+}
+
 static int blocks_of(struct recovery *r, uint32_t i)
 {
     struct ext2 *fs = r->rec_fs;
@@ -320,7 +325,7 @@ static int blocks_of(struct recovery *r, uint32_t i)
     buffer_dirty(fs, b);
     buffer_put(b);
     g->group_dirty = true;
-    r->rec_blocks += g->group_free_blocks - before;
+    r->rec_blocks += difference(g->group_free_blocks, before);
     return 0;
 }
 
@@ -362,7 +367,7 @@ static int inodes_of(struct recovery *r, uint32_t i)
         result = inode_bit(r, g, b, i * n + at + 1, at);
     buffer_dirty(fs, b);
     buffer_put(b);
-    r->rec_inodes += g->group_free_inodes - before;
+    r->rec_inodes += difference(g->group_free_inodes, before);
     return result;
 }
 
