@@ -40,28 +40,6 @@ static const char *skip_prefix(const char *s, unsigned *base)
     return hex ? s + 2 : s;
 }
 
-/* The number at `s`, at most `limit` (then errno is ERANGE). *end is its end,
- * `start` if there is none. */
-static unsigned long parse(const char *s, const char *start, char **end,
-                           unsigned base, unsigned long limit)
-{
-    unsigned long n = 0;
-    bool over = false;
-    const char *at = skip_prefix(s, &base);
-    const char *first = at;
-
-    for (unsigned digit; (digit = digit_of(*at)) < base; at++) {
-        over |= digit > limit || n > (limit - digit) / base;
-        n = n * base + digit;
-    }
-    if (end != NULL)
-        *end = (char *)(at == first ? start : at);
-    if (!over)
-        return n;
-    errno = ERANGE;
-    return limit;
-}
-
 /* After blanks and a sign. */
 static const char *skip_sign(const char *s, bool *negative)
 {
@@ -71,23 +49,39 @@ static const char *skip_sign(const char *s, bool *negative)
     return *s == '-' || *s == '+' ? s + 1 : s;
 }
 
+/* The number at `s`. Its digits are at most `most`, or `least` after a minus
+ * sign; otherwise that is returned, and errno is ERANGE. *end is the number's
+ * end, `s` if there is none. */
+static unsigned long parse(const char *s, char **end, unsigned base,
+                           unsigned long most, unsigned long least)
+{
+    unsigned long n = 0;
+    bool over = false;
+    bool negative;
+    const char *first = skip_prefix(skip_sign(s, &negative), &base);
+    const char *at = first;
+    unsigned long limit = negative ? least : most;
+
+    for (unsigned digit; (digit = digit_of(*at)) < base; at++) {
+        over |= digit > limit || n > (limit - digit) / base;
+        n = n * base + digit;
+    }
+    if (end != NULL)
+        *end = (char *)(at == first ? s : at);
+    if (!over)
+        return negative ? -n : n;
+    errno = ERANGE;
+    return limit;
+}
+
 long strtol(const char *s, char **end, int base)
 {
-    bool negative;
-    const char *at = skip_sign(s, &negative);
-    unsigned long limit = 0x7fffffffUL + negative;
-    unsigned long n = parse(at, s, end, (unsigned)base, limit);
-
-    return (long)(negative ? -n : n);
+    return (long)parse(s, end, (unsigned)base, 0x7fffffffUL, 0x80000000UL);
 }
 
 unsigned long strtoul(const char *s, char **end, int base)
 {
-    bool negative;
-    const char *at = skip_sign(s, &negative);
-    unsigned long n = parse(at, s, end, (unsigned)base, 0xffffffffUL);
-
-    return negative ? -n : n;
+    return parse(s, end, (unsigned)base, 0xffffffffUL, 0xffffffffUL);
 }
 
 int atoi(const char *s)

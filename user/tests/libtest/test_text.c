@@ -88,8 +88,14 @@ static void numbers(void)
     CHECK(strtol("2147483648", NULL, 10) == 2147483647 && errno == ERANGE);
     errno = 0;
     CHECK(strtol("-2147483648", NULL, 10) == -2147483647 - 1 && errno == 0);
+    CHECK(strtol("-2147483649", NULL, 10) == -2147483647 - 1 &&
+          errno == ERANGE);
+    errno = 0;
     CHECK(strtoul("4294967295", NULL, 10) == 4294967295u && errno == 0);
     CHECK(strtoul("4294967296", NULL, 10) == 4294967295u && errno == ERANGE);
+    errno = 0;
+    CHECK(strtoul("-4294967295", NULL, 10) == 1 && errno == 0);
+    CHECK(strtoul("-4294967296", NULL, 10) == 4294967295u && errno == ERANGE);
     CHECK(atoi("+7") == 7 && abs(-3) == 3);
 }
 
