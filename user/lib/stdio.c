@@ -306,7 +306,11 @@ int getchar(void)
 
 int ungetc(int c, FILE *f)
 {
-    if (c == EOF || f->file_pos == 0 || (f->file_flags & STREAM_WRITING))
+    uint32_t flags = f->file_flags & (STREAM_READ | STREAM_WRITING);
+
+    if (flags == STREAM_READ && f->file_end == 0)
+        f->file_pos = f->file_end = 1; /* nothing was read yet */
+    if (c == EOF || f->file_pos == 0 || flags != STREAM_READ)
         return EOF;
     f->file_buf[--f->file_pos] = (char)c;
     f->file_flags &= ~STREAM_EOF;
@@ -343,7 +347,7 @@ char *fgets(char *buf, int size, FILE *f)
 
     while (at < last && c != '\n' && (c = fgetc(f)) != EOF)
         *at++ = (char)c;
-    if (at == buf)
+    if (at == buf && at != last)
         return NULL;
     *at = 0;
     return buf;

@@ -112,6 +112,7 @@ static void lines(void)
     CHECK(getline(&line, &size, f) == 3001 && line[3000] == '\n');
     free(line);
     CHECK(fgets(buf, sizeof(buf), f) && strcmp(buf, "abc") == 0);
+    CHECK(fgets(buf, 1, f) && strcmp(buf, "") == 0);
     CHECK(fgets(buf, sizeof(buf), f) && strcmp(buf, "de\n") == 0);
     CHECK(fgets(buf, sizeof(buf), f) && strcmp(buf, "\n") == 0);
     line = NULL;
@@ -133,6 +134,10 @@ static void pushing_back(void)
     CHECK(fgetc(f) == 'z' && fgetc(f) == 'b' && fgetc(f) == EOF);
     CHECK(ungetc('y', f) == 'y' && !feof(f) && fgetc(f) == 'y');
     CHECK(ungetc(EOF, f) == EOF);
+    fclose(f);
+    f = fopen(NAME, "r");
+    CHECK(ungetc('x', f) == 'x' && ungetc('y', f) == EOF);
+    CHECK(fgetc(f) == 'x' && fgetc(f) == 'a' && fgetc(f) == 'b');
     fclose(f);
     unlink(NAME);
 }
