@@ -58,7 +58,6 @@ static const char *next_directory(const char *path, const char *file, char *out,
         if (n > 0)
             out[n++] = '/';
         strlcpy(out + n, file, size - n);
-        n -= n > 0;
     }
     path += strcspn(path, ":");
     return *path != 0 ? path + 1 : NULL;
