@@ -71,6 +71,16 @@ def test_the_name_server_too_and_names_are_published_anew(kernel):
     assert "2020-01-01 00:00:02" in result.text, result.explain()
 
 
+def test_one_that_cannot_be_forked_is_not_waited_for(workshop):
+    """It is tried again while the session runs."""
+    result = qemu.run(
+        workshop, "fail slab 2 -c task; run -p init sh -c 'sleep 1; "
+        "cat /proc/servers'; verify; poweroff", append="start=rtc").good()
+    running = servers(result.text)
+    assert running["names"] and running["rtc"], result.explain()
+    assert "not ready" not in result.text
+
+
 def test_one_that_cannot_work_is_tried_less_and_less_and_given_up(workshop):
     # There is no /disk.img for it.
     result = session(workshop, "sleep 60; date", "ramdisk,rtc", budget=100_000)

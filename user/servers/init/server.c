@@ -182,7 +182,7 @@ void servers_start(struct server *all, bool wait)
         if (!is_due(s) || !each_need(all, s, 0, need_is_ready))
             continue;
         start(s);
-        if (wait)
+        if (wait && s->server_pid != 0)
             wait_until_ready(all, s);
     }
 }
