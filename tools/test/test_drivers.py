@@ -16,11 +16,11 @@ from tools.run import qemu, watchdog
 pytestmark = pytest.mark.workshop
 
 
-def run(kernel, *commands, extra=()):
+def run(kernel, *commands, **options):
     """The output of each command in a counted run with a name server."""
     line = "; echo @; ".join(("run -b -s names; run sleep 0",) + commands)
     result = qemu.run(kernel, line + "; poweroff", budget=200_000,
-                      extra=extra).good()
+                      **options).good()
     said = re.split(r"(?m)^@$\n", qemu.plain(result.text))[1:]
     assert len(said) == len(commands), result.explain()
     return said
@@ -56,7 +56,7 @@ def test_uart(kernel):
     fresh, good, dead, works, _ = run(
         kernel, "run -b -s uart; run serial status", "run -p devtest uart",
         "run sleep 0", "run -b -s uart; run serial test 5000", "verify",
-        extra=["-serial", "null"])
+        extra=["-serial", "null"], memory="16")  # few numbers of tasks
     assert fresh.split("\n", 1)[1] == (
         "115200 baud\nsent 0, received 0, waiting 0\n"
         "interrupts 0, spurious 0, overruns 0, errors 0\n")

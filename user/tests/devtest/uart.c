@@ -101,6 +101,16 @@ static int read_one(void)
     return uart_read(line, &byte, 1, NULL) == 1 ? byte : -1;
 }
 
+static pid_t killed; /* a reader of one byte */
+
+/* In a task with its number: reads two bytes and exits with how many came. */
+static int read_as_killed(void)
+{
+    uint8_t bytes[2];
+
+    return getpid() == killed ? (int)uart_read(line, bytes, 2, NULL) : 0;
+}
+
 static void readers(void)
 {
     pid_t a = begin(read_one);
@@ -119,6 +129,13 @@ static void readers(void)
     check(ended(b) == '4', "a reader that was killed consumes nothing");
     check(uart_read(line, &byte, 1, NULL) == 1 && byte == '5',
           "and the next reader consumes one byte");
+    killed = begin(read_one);
+    kill(killed, SIGKILL);
+    for (ended(killed); (a = child(read_as_killed)) != killed;)
+        ended(a);
+    sleep_ms(50);
+    uart_write(line, "67", 2);
+    check(ended(a) == 2, "a reader may have the number of one that was killed");
 }
 
 /* ---- lost bytes --------------------------------------------------------- */
