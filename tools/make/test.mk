@@ -340,8 +340,8 @@ test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 test-all: $(BOOK_ENV)/done $(MUTANTS) $(THREADED) | $(DEPS) ## what
                                   ## `make test` leaves out; up to an hour
 	@$(MAKE) --no-print-directory tested
-	@$(MAKE) --no-print-directory test DEBUG=1
-	@$(MAKE) --no-print-directory test SANITIZE=1
+	@$(MAKE) --no-print-directory test DEBUG=1 BUILD=$(BUILD)/debug
+	@$(MAKE) --no-print-directory test SANITIZE=1 BUILD=$(BUILD)/sanitize
 	@$(PYTEST) $(ABREAST) -m '(long or sample) and not soak' tools/test
 
 test-times: | $(DEPS)             ## processor seconds of each test, as of the

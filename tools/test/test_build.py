@@ -129,6 +129,14 @@ def test_sanitized_build_is_apart(tree):
     assert "tools/workshop/sanitize/" not in plan and "-fsanitize" not in plan
 
 
+@pytest.mark.parametrize("folder", ["build", "elsewhere"])
+def test_all_tests_are_of_three_builds(tree, folder):
+    """Whatever the folder, the last of them are of the plain build."""
+    plan = make(tree, "-n", "test-all", f"BUILD={folder}").stdout
+    assert re.findall(r"SLATE_BUILD=(\S+)", plan) == [
+        f"{folder}/debug", f"{folder}/sanitize", folder]
+
+
 def test_build_for_several_processors_is_apart(tree):
     """The kernel is another one; the programs are the same."""
     plan = make(tree, "-n", "kernel", "SMP=1", "V=1").stdout
