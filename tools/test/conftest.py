@@ -19,7 +19,9 @@ from tools.run import qemu, watchdog
 pytest_plugins = ["times"]
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / os.environ.get("SLATE_BUILD", "build")
+# The folder of the products, and its name as make knows it.
+BUILD_NAME = os.environ.get("SLATE_BUILD", "build")
+BUILD = ROOT / BUILD_NAME
 # Files of mm/others/: what allocators share, and the allocators, without the
 # skeleton of one's own.
 OTHERS_SHARED = {"serve", "supply", "whole", "slabs", "inspect/verify"}
@@ -191,15 +193,15 @@ def other_kernel(folder, *settings, name="slate-workshop.elf"):
     """A kernel of a build with these settings of make, in the folder where
     `make` has it. Files of tests that run beside each other build it one after
     the other."""
-    there = (BUILD / folder).relative_to(ROOT)
     clean = {k: v for k, v in os.environ.items()
              if k not in ("BUILD", "V")}
-    kernel = there / name
+    there = f"{BUILD_NAME}/{folder}"
+    kernel = f"{there}/{name}"
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
             ["make", "--no-print-directory", "-j2", *settings,
-             f"BUILD={there}", str(kernel)], cwd=ROOT, encoding="utf-8",
+             f"BUILD={there}", kernel], cwd=ROOT, encoding="utf-8",
             check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / kernel

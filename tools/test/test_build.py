@@ -7,10 +7,11 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
-from conftest import copy_tree, long, tiers
+from conftest import copy_tree, execute, long, tiers
 from tools.run import qemu
 
 pytestmark = pytest.mark.plain
@@ -369,3 +370,13 @@ def test_wrong_memory_is_one_line(tree):
     done = make(tree, "run", "MEM=much")
     assert done.returncode != 0
     assert "MEM=much is not a number of MiB" in done.stderr
+
+
+def test_tests_take_any_folder(tmp_path):
+    """Those of what make starts pass it the folder as it was told."""
+    tests = (f"tools/test/test_{name}.py" for name in (
+        "kernel_replay", "others", "recording", "run", "traces"))
+    done = execute(sys.executable, "-m", "pytest", "-q", "-c",
+                   "tools/test/pytest.ini", "-k", "test_make_runs or "
+                   "test_make_takes", *tests, SLATE_BUILD=str(tmp_path))
+    assert done.returncode == 0, done.stdout + done.stderr

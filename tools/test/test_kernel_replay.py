@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, ROOT, execute, product
+from conftest import BUILD, BUILD_NAME, execute, product
 from tools.measure import kernel_replay
 from tools.run import qemu
 
@@ -196,20 +196,21 @@ def test_a_cache_that_cannot_be():
 
 def test_make_says_what_it_cannot(tmp_path):
     """-o keeps make from building what the test needs."""
-    build = BUILD.relative_to(ROOT)
     path = tmp_path / "x.ktr"
     path.write_bytes(b"KTR")
+    built = (f"{BUILD_NAME}/{name}" for name in (
+        "compare/slab.elf", "replay/replay", "initrd-workshop.tar"))
     done = execute(
-        "make", "--no-print-directory", f"BUILD={build}",
-        "-o", f"{build}/compare/slab.elf", "-o", f"{build}/replay/replay",
-        "-o", f"{build}/initrd-workshop.tar", "replay-kernel", f"TRACE={path}")
+        "make", "--no-print-directory", f"BUILD={BUILD_NAME}",
+        *(word for name in built for word in ("-o", name)), "replay-kernel",
+        f"TRACE={path}")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"replay: {path}: truncated: 3 bytes")
 
 
 def test_make_takes_the_allocator():
-    done = execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}",
-                   "replay-kernel", "ALLOCATOR=svr4")
+    done = execute("make", "-n", f"BUILD={BUILD_NAME}", "replay-kernel",
+                   "ALLOCATOR=svr4")
     assert done.returncode == 0, done.stderr
     assert re.search(r"tools\.measure\.kernel_replay \S*/compare/svr4\.elf +\S*"
                      r"initrd-workshop\.tar \S*/replay/replay *$",

@@ -8,8 +8,8 @@ from collections import Counter
 
 import pytest
 
-from conftest import (BUILD, OTHERS, OTHERS_SHARED, ROOT, execute, long,
-                      other_kernel, product, tiers)
+from conftest import (BUILD, BUILD_NAME, OTHERS, OTHERS_SHARED, ROOT, execute,
+                      long, other_kernel, product, tiers)
 from test_magazines import with_mistake
 from tools.run import qemu
 from tools.test import mutants
@@ -192,7 +192,7 @@ def test_a_kernel_has_one_allocator():
 
 
 def make(*arguments):
-    return execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", *arguments)
+    return execute("make", "-n", f"BUILD={BUILD_NAME}", *arguments)
 
 
 def test_make_runs_that_kernel():

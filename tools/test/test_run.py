@@ -13,15 +13,12 @@ import sys
 import pexpect
 import pytest
 
-from conftest import BUILD, ROOT, execute
+from conftest import BUILD, BUILD_NAME, ROOT, execute
 from tools.run import qemu, watchdog
 
 LEAVE = "\x01x"  # Ctrl-A X
-
-
-HERE = BUILD.relative_to(ROOT)
-BUILT = [HERE / name for name in ("slate.elf", "initrd.tar",
-                                   "slate-workshop.elf", "initrd-workshop.tar")]
+BUILT = [f"{BUILD_NAME}/{name}" for name in (
+    "slate.elf", "initrd.tar", "slate-workshop.elf", "initrd-workshop.tar")]
 
 
 @pytest.fixture
@@ -32,8 +29,8 @@ def make(kernel):
 
     def start(*arguments):
         child = pexpect.spawn(
-            "make", ["--no-print-directory", f"BUILD={HERE}",
-                     *sum((["-o", str(p)] for p in BUILT), []), *arguments],
+            "make", ["--no-print-directory", f"BUILD={BUILD_NAME}",
+                     *sum((["-o", p] for p in BUILT), []), *arguments],
             cwd=str(ROOT), encoding="latin-1", timeout=watchdog.SECONDS,
             env={k: v for k, v in os.environ.items()
                  if k not in ("DISPLAY", "WAYLAND_DISPLAY")})
@@ -153,7 +150,9 @@ def test_debug_server_waits_for_a_gdb(make):
 def editor(name):
     """A file of the editor, for the folder that is tested, not for build/."""
     text = (ROOT / ".vscode" / name).read_text("utf-8")
-    return json.loads(text.replace("build/debug", f"{HERE}/debug"))
+    return json.loads(re.sub(
+        r"(\$\{workspaceFolder\}/)?build/debug",
+        lambda m: f"{BUILD if m[1] else BUILD_NAME}/debug", text))
 
 
 def test_an_editor_steps_in_the_kernel(make):

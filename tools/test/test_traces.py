@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD, OTHERS, ROOT, execute
+from conftest import BUILD, BUILD_NAME, OTHERS, ROOT, execute
 from tools.measure import traces
 
 pytestmark = pytest.mark.plain
@@ -347,9 +347,9 @@ def test_the_summary_of_r1(r1, tmp_path):
 
 
 def test_make_runs_both():
-    for target, program in (("replay-trace", str(REPLAY.relative_to(ROOT))),
+    for target, program in (("replay-trace", f"{BUILD_NAME}/replay/replay"),
                             ("trace-summary", "-m tools.measure.traces")):
-        done = execute("make", "-n", f"BUILD={BUILD.relative_to(ROOT)}", target,
+        done = execute("make", "-n", f"BUILD={BUILD_NAME}", target,
                        "TRACE=x/busy.ktr")
         assert done.returncode == 0, done.stderr
         last = done.stdout.replace("\\\n", " ").splitlines()[-1]
