@@ -13,7 +13,7 @@ a GDB. CMD, APPEND, MEM and CPUS are as with `make run`. With a core file (`make
 core`) no machine runs, but `slate` works as on a live machine.
 
 An editor needs a stub that it knows beforehand: STUB is the path of its socket,
-and debugged.elf beside the kernel leads to it (.vscode/launch.json).
+and debugged.elf beside it leads to the kernel (.vscode/launch.json).
 """
 
 import argparse
@@ -143,9 +143,9 @@ def known_stub(kernel, stub):
     if os.path.exists(stub) and not Path(stub).is_socket():
         sys.exit(f"make debug-server: STUB: {stub} is there, and no socket")
     Path(stub).unlink(missing_ok=True)
-    link = Path(kernel).with_name("debugged.elf")
+    link = Path(stub).with_name("debugged.elf")
     link.unlink(missing_ok=True)
-    link.symlink_to(Path(kernel).name)
+    link.symlink_to(Path(kernel).absolute())
 
 
 def serve(kernel, folder):

@@ -14,7 +14,7 @@ import pexpect
 import pytest
 
 from conftest import BUILD, BUILD_NAME, ROOT, execute
-from tools.run import qemu, watchdog
+from tools.run import debug, qemu, watchdog
 
 LEAVE = "\x01x"  # Ctrl-A X
 BUILT = [f"{BUILD_NAME}/{name}" for name in (
@@ -185,6 +185,16 @@ def test_an_editor_steps_in_the_kernel(make):
     gdb.sendline("kill")
     child.expect(pexpect.EOF)
     gdb.close()
+
+
+def test_an_editor_finds_a_kernel_in_another_folder(tmp_path):
+    """As in the hand-out for several processors, whose kernel is in build/smp.
+    The editor looks beside the socket."""
+    (tmp_path / "smp").mkdir()
+    kernel = tmp_path / "smp/slate.elf"
+    kernel.touch()
+    debug.known_stub(str(kernel), f"{tmp_path}/debug.sock")
+    assert (tmp_path / "debugged.elf").samefile(kernel)
 
 
 def test_a_stub_that_is_no_socket_is_refused(make, tmp_path):
