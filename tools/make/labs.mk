@@ -28,7 +28,7 @@ mine:                             ## in a hand-out: what its seed makes your own
 	    $(if $(SEED),--seed "$$SEED")
 
 grade:                            ## points for a lab, here: LAB=2
-	@bash tools/grade --here --lab "$$LAB" --out $(BUILD)/grade
+	@bash tools/grade --here --lab "$$LAB"
 
 handin: | $(DEPS)                 ## in a hand-out: packs what is graded, if it
                                   ## builds; FORCE=1: in any case
