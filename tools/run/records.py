@@ -245,10 +245,6 @@ FILES = ("log", "disk", "about.json", "serial", "events")
 
 def start(folder, kernel, line="", memory="16", initrd=None):
     """A new Recording in `folder`, which replaces an older one."""
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
     kernel = Path(kernel).resolve()
     if initrd is None:
         initrd = str(qemu.initrd_of(kernel))
@@ -257,6 +253,9 @@ def start(folder, kernel, line="", memory="16", initrd=None):
         "kernel": str(kernel), "kernel_digest": digest(kernel),
         "initrd": initrd, "initrd_digest": digest(initrd) if initrd else "",
         "line": line, "memory": str(memory), "qemu": qemu_version()}
+    made.folder.mkdir(parents=True, exist_ok=True)
+    for name in FILES:
+        made.file(name).unlink(missing_ok=True)
     make_disk(made.file("disk"))
     return made
 

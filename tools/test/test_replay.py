@@ -66,6 +66,13 @@ def gdb(kernel, folder, *commands):
     return dict(zip(parts[1::2], parts[2::2]))
 
 
+def test_a_record_that_cannot_start_leaves_the_last_one(kernel, tmp_path):
+    (tmp_path / "log").touch()
+    done = tool(kernel, tmp_path, "record", CMD="ps", QEMU="noqemu")
+    assert done.returncode == 1 and "noqemu not found" in done.stdout
+    assert (tmp_path / "log").exists()
+
+
 # ---- a run, again and again -------------------------------------------------
 
 @pytest.fixture(scope="module")
