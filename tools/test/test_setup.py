@@ -351,6 +351,12 @@ def test_a_container_has_what_the_set_up_installs():
     assert made["postCreateCommand"] == "bash tools/setup"
 
 
+def test_only_the_compiler_that_make_takes_is_found():
+    """make takes no other where CROSS_COMPILE names one."""
+    found = run("tools/setup", "--found", CROSS_COMPILE="nowhere-").stdout
+    assert "nasm|" in found and "cross:|" not in found
+
+
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
     path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", "exit 1"))
     done = run("python3", "-m", "tools.run.doctor", PATH=path)
