@@ -249,7 +249,8 @@ $(BUILD)/%.asm.o: %.asm $(BUILD)/flags
 	$(Q)$(NASM) $(ASFLAGS) -MD $(@:.o=.d) -MP -MT $@ $< -o $@
 
 # (In a hand-out the list is shorter than where its first objects were made.)
-$(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC) $(HELPED).sources
+$(eval $(call stamp,$(COMMANDS).sources,$$(WORKSHOP_SRC)))
+$(COMMANDS).c: tools/make/commands.py $(WORKSHOP_SRC) $(COMMANDS).sources
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) $< $@ $(WORKSHOP_SRC)
 

@@ -241,6 +241,14 @@ def test_removed_command_leaves_the_list(tree):
     assert '"answer"' not in (tree / made).read_text("utf-8")
 
 
+def test_commands_for_several_processors_leave_the_list(tree):
+    made = "elsewhere/workshop_commands.c"
+    for smp in "10":
+        make(tree, made, f"SMP={smp}", "BUILD=elsewhere")
+        said = (tree / made).read_text("utf-8")
+        assert ('"cpufault"' in said) == (smp == "1")
+
+
 @pytest.fixture
 def beforehand(tree, tmp_path):
     """The tree with objects in the place of two sources, as in a hand-out; one
