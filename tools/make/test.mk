@@ -222,9 +222,10 @@ TRACE_LIST := kmem_cache_create kmem_cache_create_from kmem_cache_destroy \
 TRACE_ELF  := $(BUILD)/slate-trace.elf
 TRACE_NAME := $(if $(filter command,$(firstword $(origin NAME))),$(value NAME))
 export TRACE_NAME BUFFER
-$(BUILD)/heap.o: $(TRACE_HEAP)
+$(eval $(call stamp,$(BUILD)/heap.objects,$$(TRACE_HEAP)))
+$(BUILD)/heap.o: $(TRACE_HEAP) $(BUILD)/heap.objects
 	$(call say,LINK,$@)
-	$(Q)$(CC) -nostdlib -r $^ -o $@
+	$(Q)$(CC) -nostdlib -r $(TRACE_HEAP) -o $@
 $(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
     $(TRACE_LIST:%=-Wl$$(comma)--wrap=%)))
 -include $(TRACE_OBJ:%.o=%.d)

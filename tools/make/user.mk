@@ -45,7 +45,7 @@ USER_LDFLAGS := -nostdlib -static -no-pie -T user/lib/user.ld \
 
 $(eval $(call stamp,$(USER)/flags,$$(CC) $$(USER_CFLAGS) $$(NASM) \
     $$(USER_ASFLAGS)))
-$(eval $(call stamp,$(USER)/objects,$$(LIB_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
+$(eval $(call stamp,$(USER)/objects,$$(USER_SRC) $$(LIB_ASM) $$(USER_LDFLAGS)))
 $(eval $(call stamp,$(USER)/programs,$$(PROGRAMS) \
     $$(WORKSHOP_PROGRAMS) $$(USER_FILES)))
 $(eval $(call stamp,$(USER)/files,$$(FILES)))

@@ -231,6 +231,16 @@ def test_removed_source_leaves_the_kernel(tree):
     assert b"extra_function" not in (tree / "build/slate.elf").read_bytes()
 
 
+@pytest.mark.parametrize("source, program", [
+    ("user/bin/sh/extra.c", "build/user/bin/sh"),
+    ("mm/debug/extra.c", "build/heap.o")])
+def test_removed_source_leaves_the_program(tree, source, program):
+    (tree / source).write_text("int extra;\n", "utf-8")
+    assert compiled(make(tree, program)) >= {source}
+    (tree / source).unlink()
+    assert f"LINK    {program}\n" in make(tree, program).stdout
+
+
 def test_removed_command_leaves_the_list(tree):
     source, made = tree / "tools/workshop/bugs/a.c", "build/workshop_commands.c"
     source.write_text("SHELL_COMMAND(answer, {});\n", "utf-8")
