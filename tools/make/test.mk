@@ -505,7 +505,7 @@ mutants: $(MUTANTS) | $(DEPS)     ## change mm/ everywhere; do the tests notice?
 
 .PHONY: lint key leaks grade-soak test-labs lab-mutants
 lint: $(KERNEL)                   ## layout, include arrows, sizes, cppcheck
-	@$(PYTHON) -m tools.test.lint
+	@SLATE_BUILD=$(BUILD) $(PYTHON) -m tools.test.lint
 
 key:                              ## a lab's right answers: LAB=3 SEED=7
                                   ## ROSTER=seeds.csv (all of its seeds)

@@ -8,7 +8,7 @@
                 assembly and linker scripts; nor does the product name the
                 sanitizers, nor does more than a few files ask whether the
                 kernel is for several processors
-    map         the product's link map (build/slate.map) has no object of the
+    map         the product's link map (slate.map in BUILD) has no object of the
                 apparatus
     core        mm/ links without mm/inspect/
     functions   none is longer than 60 lines but tables and dispatch (a switch
@@ -46,6 +46,7 @@ from elftools.elf.elffile import ELFFile
 from tools.grading import labs
 
 ROOT = Path(__file__).resolve().parents[2]
+BUILD = os.environ.get("SLATE_BUILD", "build")
 WIDTH = 80
 LONGEST = 60
 TREE = (".c", ".h", ".asm", ".ld", ".py", ".mjs", ".js", ".css", ".mk",
@@ -86,7 +87,7 @@ def finding(path, line, text):
 
 def sources(*suffixes):
     """All source files of the tree, as paths relative to its root."""
-    skip = {".git", ".venv", "build", "__pycache__", ".pytest_cache"}
+    skip = {".git", ".venv", "build", BUILD, "__pycache__", ".pytest_cache"}
     for folder, names, files in os.walk(ROOT):
         names[:] = sorted(n for n in names if n not in skip)
         for name in sorted(files):
@@ -308,23 +309,24 @@ def circles(arrows):
 
 def check_map():
     """Returns the objects that the product is linked from, without `.o`."""
-    file = ROOT / "build/slate.map"
-    if not file.exists():
-        finding("build/slate.map", 0, "does not exist: make kernel")
+    file = f"{BUILD}/slate.map"
+    if not (ROOT / file).exists():
+        finding(file, 0, "does not exist: make kernel")
         return []
-    objects = re.findall(r"^LOAD build/(\S+)\.o$", text_of(file), re.M)
+    objects = re.findall(rf"^LOAD {re.escape(BUILD)}/(\S+)\.o$",
+                         text_of(file), re.M)
     if not objects:
         finding(file, 0, "names no objects")
     for name in objects:
         if is_apparatus(name):
-            finding("build/slate.map", 0, f"{name}.o is apparatus")
-    print(f"map         {len(objects)} objects in build/slate.elf")
+            finding(file, 0, f"{name}.o is apparatus")
+    print(f"map         {len(objects)} objects in {BUILD}/slate.elf")
     return objects
 
 
 def symbols(name):
     """Two sets of an object's symbols: defined there, and elsewhere."""
-    with open(ROOT / "build" / f"{name}.o", "rb") as f:
+    with open(ROOT / BUILD / f"{name}.o", "rb") as f:
         table = ELFFile(f).get_section_by_name(".symtab")
         names = {s.name: s["st_shndx"] for s in table.iter_symbols()
                  if s["st_info"]["bind"] != "STB_LOCAL"}
@@ -334,12 +336,12 @@ def symbols(name):
 
 def check_core(objects):
     """The allocators need nothing that looks at them. `objects` are those of
-    the link map: others in build/ may be left of sources that are gone."""
+    the link map: others in BUILD may be left of sources that are gone."""
     core = [o for o in objects if re.fullmatch(r"mm/\w+", o)]
     observers = {name: o for o in objects if o.startswith("mm/inspect/")
                  for name in symbols(o)[0]}
     if not core or not observers:
-        finding("build/slate.map", 0, "has no allocators, or nothing that "
+        finding(f"{BUILD}/slate.map", 0, "has no allocators, or nothing that "
                 "looks at them")
     for o in core:
         for name in sorted(symbols(o)[1] & observers.keys()):

@@ -22,6 +22,7 @@ def tree(tmp_path, monkeypatch):
     """tree({name: text}): writes files of the tree that lint reads; returns the
     list of its findings, still empty."""
     monkeypatch.setattr(lint, "ROOT", tmp_path)
+    monkeypatch.setattr(lint, "BUILD", "made")
 
     def write(files):
         monkeypatch.setattr(lint, "findings", [])
@@ -226,11 +227,11 @@ def test_named_encodings_and_bytes(tree, call):
     ("tools/workshop/bugs/cmd_bug", False),
     ("docs/labs/07-bug-hunt/services/workday", False)])
 def test_objects_in_the_link_map(tree, name, apart):
-    findings = tree({"build/slate.map": "LOAD build/boot/entry.asm.o\n"
-                     f"LOAD build/{name}.o\n"})
+    findings = tree({"made/slate.map": "LOAD made/boot/entry.asm.o\n"
+                     f"LOAD made/{name}.o\n"})
     lint.check_map()
     assert findings == ([] if apart else [
-        f"build/slate.map:0: {name}.o is apparatus"])
+        f"made/slate.map:0: {name}.o is apparatus"])
 
 
 @pytest.mark.parametrize("debug, wrong", [
@@ -242,7 +243,7 @@ def test_the_core_links_without_observers(tree, tmp_path, debug, wrong):
                        (f"mm/{debug}/b", "void look(void) {}"),
                        ("mm/inspect/c", "void f(void); void g(void) { f(); }"),
                        ("mm/old", "void g(void); void h(void) { g(); }")):
-        out = tmp_path / "build" / f"{name}.o"
+        out = tmp_path / "made" / f"{name}.o"
         out.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["gcc", "-x", "c", "-c", "-", "-o", str(out)],
                        input=text, encoding="utf-8", check=True)
@@ -250,7 +251,7 @@ def test_the_core_links_without_observers(tree, tmp_path, debug, wrong):
     assert findings == wrong
     lint.check_core([])
     assert findings[len(wrong):] == [
-        "build/slate.map:0: has no allocators, or nothing that looks at them"]
+        "made/slate.map:0: has no allocators, or nothing that looks at them"]
 
 
 @pytest.mark.parametrize("name, wrong", [
