@@ -280,11 +280,12 @@ HOST_TEST += $(WAKETEST)
 # The firmware's tables, right, broken, and changed at random.
 ACPI_SRC := kernel/x86/acpi.c kernel/x86/tests/acpi/test_acpi.c \
               tools/test/budget.c
-ACPITEST := $(BUILD)/acpi/acpitest
-$(ACPITEST): $(ACPI_SRC) $(wildcard kernel/x86/*.h) tools/test/budget.h
+ACPITEST := $(BUILD)/host/acpitest
+$(eval $(call stamp,$(BUILD)/host/acpi-objects,$$(ACPI_SRC)))
+$(ACPITEST): $(ACPI_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/acpi-objects
 	$(call say,HOSTLD,$@)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(HOST_CFLAGS) $(HOST_SAN) $(filter %.c,$^) -o $@
+	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
+-include $(ACPI_SRC:%.c=$(BUILD)/host/%.d)
 HOST_TEST += $(ACPITEST)
 
 # The core of the ext2 server, with a disk that is an image in memory.

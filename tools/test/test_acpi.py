@@ -17,7 +17,7 @@ CASES = re.findall(r"^    ROW\((\w+)\)", SOURCE.read_text("utf-8"), re.M)
 
 @pytest.fixture(scope="module")
 def results():
-    return tap.program(BUILD / "acpi/acpitest")
+    return tap.program(BUILD / "host/acpitest")
 
 
 @pytest.mark.parametrize("case", CASES)
