@@ -35,10 +35,9 @@ handin: | $(DEPS)                 ## in a hand-out: packs what is graded, if it
 	@$(PYTHON) -m tools.grading.handin $(if $(call on,FORCE),--force)
 
 # For `make lab`: the objects of some SOURCES, for the kernel and for programs.
-OBJECTS := $(filter $(foreach o,$(SOURCES:.c=.o),$(BUILD)/$(o) $(USER)/$(o)),\
-             $(OBJ) $(LIB_OBJ))
 .PHONY: objects
-objects: $(OBJECTS)
+objects: $(filter $(foreach o,$(SOURCES:.c=.o),$(BUILD)/$(o) $(USER)/$(o)),\
+           $(OBJ) $(LIB_OBJ))
 	@:
 
 # With GIVEN=1, from each hand-in file that has one of _given: without what is

@@ -152,6 +152,16 @@ def test_build_for_several_processors_is_apart(tree):
     assert "kernel/x86/spinlock.o" not in plan and "CONFIG_SMP" not in plan
 
 
+def test_settings_of_the_environment_arrive(tree, tmp_path):
+    """Those of make cachesim; no variable of make's own has such a name."""
+    said = tmp_path / "said.mk"
+    said.write_text('said:\n\t@echo "$$SIZE $$ALIGN $$OBJECTS $$HOT $$CACHE"\n',
+                    "utf-8")
+    done = make(tree, "-f", "Makefile", "-f", str(said), "said", SIZE="1",
+                ALIGN="2", OBJECTS="3", HOT="4", CACHE="5")
+    assert done.stdout == "1 2 3 4 5\n", done.stderr
+
+
 def test_several_processors_run_the_kernel_for_them(tree):
     for target in "run", "gdb":
         plan = make(tree, "-n", target, "CPUS=4").stdout
