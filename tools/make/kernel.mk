@@ -195,8 +195,9 @@ WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
 ISO          := $(BUILD)/$(PRODUCT_NAME).iso
 
 # $(call saved,FILE): its text, "" without it. A make before 4.2 knows no
-# $(file <...), and has to start a program for each.
-saved = $(or $(file <$(1)),$(shell cat $(1) 2>/dev/null))
+# $(file <...), which 4.0 and 4.1 refuse, and has to start a program for each.
+saved = $(or $(if $(filter 4.0 4.1,$(MAKE_VERSION)),,$(file <$(1))),\
+          $(shell cat $(1) 2>/dev/null))
 
 # $(call stamp,FILE,TEXT): FILE holds TEXT and is new only when TEXT is.
 define stamp
