@@ -67,6 +67,9 @@ ifneq ($(call on,GIVEN),)
 ifeq ($(filter %_given.o,$(PREBUILT)),)
 $(error GIVEN is for the hand-out of a lab whose kernel does not boot at once)
 endif
+ifneq ($(origin BUILD),file)
+$(error GIVEN has a folder of its own: leave out BUILD)
+endif
 endif
 
 Q   := $(if $(call on,V),,@)

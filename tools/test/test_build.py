@@ -306,6 +306,16 @@ def test_objects_are_those_of_a_plain_build(beforehand, setting):
     assert "DEBUG, SANITIZE and SMP are not for a hand-out" in line
 
 
+def test_given_has_a_folder_of_its_own(tree):
+    """What it writes there would come before the student's files later."""
+    (tree / "prebuilt/mm").mkdir(parents=True)
+    (tree / "prebuilt/mm/page_given.o").touch()
+    [line] = refused(make(tree, "kernel", "GIVEN=1", "BUILD=elsewhere"))
+    assert "GIVEN has a folder of its own: leave out BUILD" in line
+    assert make(tree, "-n", "help", "GIVEN=1").returncode == 0
+    shutil.rmtree(tree / "prebuilt")
+
+
 @pytest.mark.parametrize("name", [
     "kernel/shell/help.txt", "tools/workshop/help.txt", "user/root/etc/motd",
     "user/tests/servers"])
