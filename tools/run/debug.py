@@ -37,8 +37,9 @@ BANNER = ["-ex", r"echo \n`slate help` lists the kernel's reports, `slate`"
 
 
 def find_gdb():
-    """A GDB that knows the i386."""
-    names = [os.environ.get("GDB"), "gdb", "gdb-multiarch", "i386-elf-gdb"]
+    """A GDB that knows the i386: on Debian for ARM gdb-multiarch, beside which
+    there is always a gdb that does not."""
+    names = [os.environ.get("GDB"), "gdb-multiarch", "gdb", "i386-elf-gdb"]
     for name in filter(None, names):
         if shutil.which(name):
             return name

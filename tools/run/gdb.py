@@ -17,7 +17,6 @@ from pathlib import Path
 
 from tools.run import corefile, debug, qemu, sandbox, watchdog
 
-GDB = os.environ.get("GDB", "gdb")
 HERE = Path(__file__).resolve().parent
 SETTINGS = HERE.parent / "gdb" / "slate.gdb"
 
@@ -37,9 +36,9 @@ def _gdb(kernel, plan, folder, target, limits=None):
     target. Returns the output of each step's commands."""
     plan_file, answers = f"{folder}/plan", f"{folder}/answers"
     Path(plan_file).write_text(json.dumps(plan), encoding="utf-8")
-    argv = [GDB, "-nx", "-q", "--batch", "-iex", "set auto-load off",
-            "-x", str(SETTINGS), str(kernel), *target,
-            "-x", str(HERE / "gdb_steps.py")]
+    argv = [debug.find_gdb(), "-nx", "-q", "--batch",
+            "-iex", "set auto-load off", "-x", str(SETTINGS),
+            str(kernel), *target, "-x", str(HERE / "gdb_steps.py")]
     done = watchdog.run(
         _boxed(argv, kernel, folder, limits), encoding="utf-8",
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -147,6 +147,15 @@ def test_debug_server_waits_for_a_gdb(make):
     child.expect(pexpect.EOF)
 
 
+def test_a_gdb_for_many_processors_comes_first(monkeypatch, tmp_path):
+    """Debian's brings a gdb along, which on ARM does not know the i386."""
+    monkeypatch.delenv("GDB", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for name in "gdb", "gdb-multiarch":
+        (tmp_path / name).touch(0o755)
+        assert debug.find_gdb() == name
+
+
 def editor(name):
     """A file of the editor, for the folder that is tested, not for build/."""
     text = (ROOT / ".vscode" / name).read_text("utf-8")
