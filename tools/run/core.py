@@ -4,8 +4,8 @@
     python3 -m tools.run.core --screen build/slate.elf build/slate.png
                                                           `make screenshot`
 
-Boots like `make run`, with CMD, APPEND, MEM and ICOUNT from the environment,
-and prints the kernel's output. Writes the file when
+Boots like `make run`, with CMD, APPEND, MEM, ICOUNT and CPUS from the
+environment, and prints the kernel's output. Writes the file when
 
     the commands have ended and the shell prompts,
     the kernel has panicked and its shell prompts,
@@ -78,7 +78,8 @@ def save(kernel, path, screen):
                             os.environ.get("APPEND", ""))
     memory = os.environ.get("MEM") or "128"
     with qemu.Machine(kernel, line, memory, run.switch("ICOUNT"),
-                      leave=["-no-shutdown"], screen=screen) as machine:
+                      extra=qemu.processors(), leave=["-no-shutdown"],
+                      screen=screen) as machine:
         print("Ctrl-C ends the run and keeps what there is then.")
         try:
             reason = run_on(machine)

@@ -363,13 +363,15 @@ def test_make_core_and_open_it(kernel, tmp_path):
     """The programs of `make core` and `make gdb CORE=`, on a panic."""
     file = tmp_path / "slate.core"
     made = execute(sys.executable, "-m", "tools.run.core", kernel, file,
-                   MEM="16", ICOUNT="1",
+                   MEM="16", ICOUNT="1", CPUS="2",
                    CMD="run -b sleep 9; panic \"for a test\"")
     assert made.returncode == 0, made.stderr
     assert "the kernel has panicked; its memory is in" in made.stdout
     opened = execute(sys.executable, "-m", "tools.run.debug", "--core", file,
                      kernel, "--", "--batch", "-ex", "slate ps",
-                     "-ex", "slate bt", "-ex", "slate dmesg")
+                     "-ex", "slate bt", "-ex", "slate dmesg",
+                     "-ex", "info threads")
+    assert re.search(r"^  2 +LWP 2 ", opened.stdout, re.M), opened.stdout
     assert "may not match" not in opened.stdout + opened.stderr
     assert re.search(r"^ +4 .* sleep$", opened.stdout, re.M), opened.stdout
     assert "cmd_panic (" in opened.stdout, opened.stdout
