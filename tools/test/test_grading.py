@@ -106,6 +106,18 @@ def test_forms(form):
         assert said is None or said.startswith(("wants ", "is one of leak"))
 
 
+@pytest.mark.parametrize("form, text", (
+    ("number", "nan"), ("number", "-inf"), ("number", "1" + 400 * "0"),
+    ("integer", "0x1" + 4000 * "0"), ("table", '[["a", 1, nan]]')),
+    ids=("nan", "infinite", "decimal", "hexadecimal", "in-a-table"))
+def test_a_checker_can_compute_with_each_number(form, text):
+    """No comparison with nan is true; a large number makes the checker raise,
+    and then no answer is checked."""
+    lab = lab_of(question("q", form))
+    (found,) = questions.check(lab, f"q = {text}".encode())
+    assert found.state == "wrong form"
+
+
 def test_a_student_and_a_grader_call_the_same_answers_badly_formed():
     """Whatever the answer: without the checker it is as with it, or not
     checked."""
