@@ -157,6 +157,9 @@ HOSTILE = {
                        "__builtin_return_address"),
     "longjmp": (body("static void *b[5]; __builtin_longjmp(b, 1);"),
                 "__builtin_longjmp"),
+    # calls of libgcc, which is not linked
+    "popcount": (body("n = __builtin_popcount(n);"), "__builtin_popcount"),
+    "ctzll": (body("n = __builtin_ctzll(n);"), "__builtin_ctzll"),
     "computed-goto": (body("void *p = &&out; goto *p; out:;"), "goto *"),
     # objects
     "judge": (body("void ktest_run(void *, void *); ktest_run(0, 0);"),
