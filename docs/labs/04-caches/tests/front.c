@@ -339,6 +339,8 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
 
     lab4_irq_on();
     lab4_pages.limit = 1;
+    lab_guard("cache_colour", &cp->cache_colour, lab_spin_held);
+    lab_guard("kmem_transfers", &kmem_transfers, lab_spin_held);
     grow(cp, true);
     grow(cp, false);
     if (lab4_pages.locked != 0)
@@ -354,6 +356,7 @@ LAB_TEST(4, grow_unlocked, LAB_PAGES)
     KT_EQ(cp->cache_slabs, 1);
     KT_EQ(cp->cache_slab_creates, 1);
     KT_EQ(cp->cache_free_slabs, 1);
+    lab_unguard();
     lab4_pages.limit = 2;
     cp->cache_holds = 1; /* another task holds the cache, and moves pages */
     kmem_transfers = 1;
