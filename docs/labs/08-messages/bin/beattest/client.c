@@ -196,6 +196,26 @@ static void gives_up(void)
           "without a driver the client gives up in time");
 }
 
+/* The client pauses between its attempts, so in its patience, which begins with
+ * the first error, it makes about half as many. */
+#define MOST_DEATHS (2 * BEAT_PATIENCE_MS / PAUSE_MS)
+
+static void loses_patience(void)
+{
+    pid_t client = child(wait_for_beat);
+    unsigned deaths = 0;
+    int status;
+
+    while (deaths < MOST_DEATHS &&
+           ended(child(receive_and_die)) == DRIVER_ASKED)
+        deaths++;
+    if (deaths == MOST_DEATHS)
+        kill(client, SIGKILL);
+    status = ended(client);
+    check(status == EPIPE || status == ENOENT,
+          "each driver dies: the client gives up all the same");
+}
+
 void beat_survive(void)
 {
     int result = asks_through(0);
@@ -216,4 +236,5 @@ void beat_survive(void)
     check(survives(receive_and_die_late, DRIVER_ASKED),
           "its patience begins when the driver has died");
     gives_up();
+    loses_patience();
 }
