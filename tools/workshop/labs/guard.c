@@ -1,7 +1,8 @@
 /*
- * Guards of words that the tested code may write only with their lock held.
+ * Guards of words that the tested code may write only with their lock held, or
+ * not even read.
  *
- * A guard is a breakpoint on writes (Intel SDM volume 3, chapter 17): the
+ * A guard is a breakpoint on data (Intel SDM volume 3, chapter 17): the
  * processor traps after the instruction that writes, with the flags still as
  * they were. So a missing lock is seen at the write, though no other task came
  * in between, and the code under test needs no mark.
@@ -13,16 +14,18 @@
 
 #define GUARDS 4 /* DR0 to DR3 */
 
-/* Of DR7, for breakpoint i: enabled in all tasks; on writes, of four bytes. */
+/* Of DR7, for breakpoint i: enabled in all tasks; on writes, or on reads and
+ * writes, of four bytes. */
 #define ENABLE(i) (2u << 2 * (i))
 #define WRITES(i) (13u << (16 + 4 * (i)))
+#define USES(i)   (15u << (16 + 4 * (i)))
 
 static struct guard {
     const char *guard_file; /* of the test */
     int guard_line;
     const char *guard_what;
-    bool (*guard_held)(const struct trapframe *tf);
-    bool guard_failed; /* once is enough */
+    bool (*guard_held)(const struct trapframe *tf); /* NULL: no use */
+    bool guard_failed;                              /* once is enough */
 } guards[GUARDS];
 
 static unsigned count;
@@ -48,22 +51,24 @@ static void check(struct guard *g, const struct trapframe *tf)
 {
     char where[64];
 
-    if (g->guard_failed || g->guard_held(tf))
+    if (g->guard_failed || (g->guard_held != NULL && g->guard_held(tf)))
         return;
     g->guard_failed = true;
     symbol_format(tf->eip, where, sizeof(where));
-    ktest_fail(g->guard_file, g->guard_line,
-               "%s was written without its lock, in %s", g->guard_what, where);
+    ktest_fail(g->guard_file, g->guard_line, "%s was %s, in %s", g->guard_what,
+               g->guard_held == NULL ? "read or written"
+                                     : "written without its lock",
+               where);
 }
 
-static bool on_write(struct trapframe *tf)
+static bool on_use(struct trapframe *tf)
 {
-    uint32_t written = take_status();
+    uint32_t used = take_status();
 
     for (unsigned i = 0; i < count; i++)
-        if (written & 1u << i)
+        if (used & 1u << i)
             check(&guards[i], tf);
-    return written != 0 || (before != NULL && before(tf));
+    return used != 0 || (before != NULL && before(tf));
 }
 
 static void write_address(unsigned i, const void *word)
@@ -91,11 +96,12 @@ void lab_guard_at(const char *file, int line, const char *what,
     if (count == GUARDS)
         panic("a test has more than %u guards", GUARDS);
     if (count == 0)
-        before = trap_set_handler(TRAP_DEBUG, on_write);
+        before = trap_set_handler(TRAP_DEBUG, on_use);
     guards[count] = (struct guard){file, line, what, held, false};
     write_address(count++, word);
     for (unsigned i = 0; i < count; i++)
-        control |= ENABLE(i) | WRITES(i);
+        control |=
+            ENABLE(i) | (guards[i].guard_held == NULL ? USES(i) : WRITES(i));
     write_control(control);
 }
 

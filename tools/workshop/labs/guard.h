@@ -1,5 +1,6 @@
 /*
- * Guards of words that the tested code may write only with their lock held.
+ * Guards of words that the tested code may write only with their lock held, or
+ * not even read.
  */
 #pragma once
 
@@ -7,8 +8,9 @@
 
 /* From here to the end of the test, or to lab_unguard(), a write to the four
  * bytes at `word`, at a multiple of four, while held() is false is a failed
- * expectation. held() gets the registers of after the write. Four words at
- * most; the test itself writes them with their lock held, too. */
+ * expectation. held() gets the registers of after the write. If `held` is NULL,
+ * each read and write is one. Four words at most; the test itself writes them
+ * with their lock held, too. */
 #define lab_guard(what, word, held)                                            \
     lab_guard_at(__FILE__, __LINE__, what, word, held)
 void lab_guard_at(const char *file, int line, const char *what,

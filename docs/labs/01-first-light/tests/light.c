@@ -2,6 +2,7 @@
  * Lab 1: a boot loader's memory map with mistakes, the error code of a page
  * fault in words, and the list of frames on a stack.
  */
+#include "tools/workshop/labs/guard.h"
 #include "tools/workshop/labs/lab.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
@@ -18,7 +19,7 @@
 
 static const uint32_t honest = sizeof(struct multiboot_map) - sizeof(uint32_t);
 
-static struct multiboot_map map[ENTRIES];
+static struct multiboot_map map[ENTRIES] __attribute__((aligned(4)));
 static struct mem_region got[ENTRIES + 2];
 
 /* A valid entry: `mib` MiB from `base` on. */
@@ -105,6 +106,9 @@ LAB_TEST(1, map_beyond, LAB_EARLY)
     map[1].map_size += sizeof(map[0]); /* ends where map[2] does */
     expect_count(parse(3 * sizeof(map[0])), 2);
     expect_count(parse(3 * sizeof(map[0]) - 1), 2);
+    begin();
+    lab_guard("the word at `length`", &map[2].map_type, NULL);
+    expect_count(parse(3 * sizeof(map[0]) - sizeof(map[2].map_type)), 2);
 }
 
 LAB_TEST(1, map_room, LAB_EARLY)
