@@ -196,6 +196,7 @@ static void *block_alloc(size_t asked, size_t size, struct other_cache *c)
 static void *remove_page(struct page_note *n)
 {
     sizes[n->note_size].size_spare--;
+    n->note_size = 0;
     list_remove(&n->note_link);
     free_bytes -= PAGE_SIZE;
     other_count_pages(&heap, -1);
