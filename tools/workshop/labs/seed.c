@@ -2,7 +2,8 @@
  * Numbers that follow from the seed of the hand-out.
  */
 #include "tools/workshop/labs/seed.h"
-#include "kernel/lib/types.h"
+
+static uint32_t state; /* of the random numbers */
 
 /* Multiplication carries low bits up, the shifts bring them down again. */
 unsigned lab_pick(unsigned purpose, unsigned n)
@@ -14,4 +15,15 @@ unsigned lab_pick(unsigned purpose, unsigned n)
         x *= 0x2c1b3c6du;
     }
     return (x >> 12) % n;
+}
+
+void random_begin(unsigned purpose)
+{
+    state = lab_pick(purpose, 1u << 20);
+}
+
+uint32_t random_below(uint32_t n)
+{
+    state = state * 1664525 + 1013904223;
+    return (state >> 8) % n;
 }

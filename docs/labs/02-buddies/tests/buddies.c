@@ -22,17 +22,6 @@ enum {
     RANDOM
 };
 
-/* The same numbers in every run. */
-static uint32_t random_number(void)
-{
-    static uint32_t state;
-
-    if (state == 0)
-        state = 1 + lab_pick(RANDOM, 1 << 20);
-    state = state * 1664525 + 1013904223;
-    return state >> 8;
-}
-
 /* ---- 2.1: halving ------------------------------------------------------- */
 
 LAB_TEST(2, split, LAB_EARLY)
@@ -493,7 +482,7 @@ static void give_or_take(size_t i)
         held[i] = NULL;
         return;
     }
-    held_pages[i] = 1 + random_number() % (random_number() % 16 == 0 ? 100 : 8);
+    held_pages[i] = 1 + random_below(random_below(16) == 0 ? 100 : 8);
     held[i] = buddy_alloc_run(held_pages[i]);
 }
 
@@ -501,8 +490,9 @@ LAB_TEST(2, stress, LAB_UP)
 {
     size_t before = buddy_free_pages();
 
+    random_begin(RANDOM);
     for (size_t i = 0; i < 20000; i++) {
-        give_or_take(random_number() % HELD);
+        give_or_take(random_below(HELD));
         if (i % 2000 == 0 && !zone_verify())
             return;
     }

@@ -21,17 +21,6 @@ enum {
     SMALLEST
 };
 
-/* The same numbers in every run. */
-static uint32_t random_number(void)
-{
-    static uint32_t state;
-
-    if (state == 0)
-        state = 1 + lab_pick(RANDOM, 1u << 20);
-    state = state * 1664525 + 1013904223;
-    return state >> 8;
-}
-
 /* ---- 3.1: the layout in numbers ----------------------------------------- */
 
 /* The chunk must be the smallest sufficient multiple of the alignment. */
@@ -394,8 +383,9 @@ LAB_TEST(3, lists, LAB_EARLY)
     if (ktest_failures() != 0)
         return;
     heap_list_make(0, "00000000");
+    random_begin(RANDOM);
     for (size_t i = 0; i < 20000; i++) {
-        size_t k = random_number() % HELD;
+        size_t k = random_below(HELD);
 
         if (bcp[k] != NULL) {
             if (!give_locked(bcp[k], of[k]))
@@ -515,7 +505,7 @@ static bool is_set_up(const char *obj, size_t size)
 static bool use_some(struct kmem_cache *cp, size_t size)
 {
     for (size_t i = 0; i < 3000; i++) {
-        size_t k = random_number() % OBJECTS;
+        size_t k = random_below(OBJECTS);
 
         if (object[k] != NULL) {
             kmem_cache_free(cp, object[k]);
@@ -542,6 +532,7 @@ static void free_all(struct kmem_cache *cp)
 
 LAB_TEST(3, stress, LAB_UP)
 {
+    random_begin(RANDOM);
     for (size_t size = 12 + lab_pick(SMALLEST, 4); size < 6000;
          size = size * 5 / 2) {
         struct kmem_cache *cp =

@@ -2,7 +2,6 @@
  * The heap of the tests of lab 10, in an arena whose pages are buddy's.
  */
 #include "docs/labs/10-your-own-allocator/tests/heap.h"
-#include "tools/workshop/labs/seed.h"
 #include "kernel/lib/string.h"
 #include "mm/buddy.h"
 
@@ -131,19 +130,4 @@ struct other_stat heap_counts(void)
     KT_LE(st.stat_external, st.stat_held);
     KT_LE(st.stat_metadata, st.stat_held);
     return st;
-}
-
-/* ---- random numbers ------------------------------------------------------ */
-
-static uint32_t state;
-
-void random_begin(unsigned start)
-{
-    state = lab_pick(start, 1u << 20);
-}
-
-uint32_t random_below(uint32_t n)
-{
-    state = state * 1664525 + 1013904223;
-    return (state >> 8) % n;
 }

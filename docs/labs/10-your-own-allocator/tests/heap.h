@@ -33,7 +33,3 @@ void block_drop(struct own_block *b);
 
 /* The counts, which must add up; none is more than all. */
 struct other_stat heap_counts(void);
-
-/* The lab's random numbers, from the seed of the hand-out and from `start`. */
-void random_begin(unsigned start);
-uint32_t random_below(uint32_t n);
