@@ -43,3 +43,11 @@ def fail(kernel, kind, workload):
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_every_request_may_fail(kernel, kind, workload):
     assert fail(kernel, kind, workload) >= 10
+
+
+def test_a_hunt_without_memory_leaves_no_cache(smp):
+    run = qemu.run(smp, "fail page 1 -f alloc_begin; hunt alloc; fail off; "
+                        "cache hunt; poweroff", extra=["-smp", "2"])
+    text = qemu.plain(run.text)
+    assert "hunt: there is too little memory" in text, text
+    assert "no cache is called 'hunt'" in text, text

@@ -186,8 +186,10 @@ static bool alloc_begin(void)
     for (unsigned i = 0; i < 2 * WARM; i++) {
         sched_move_self((uint8_t)(i < WARM ? 1u << (cpu_count - 1) : 1u));
         first = kmem_cache_alloc(cache, KM_NOSLEEP);
-        if (first == NULL)
+        if (first == NULL) {
+            kmem_cache_destroy(cache);
             return false;
+        }
         kmem_cache_free(cache, first);
     }
     return true;
