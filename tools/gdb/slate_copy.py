@@ -55,7 +55,8 @@ def report(line):
         ram.touch()
         steps = [f"python open({str(ram)!r}, 'r+b').write("
                  f"open({str(memory)!r}, 'rb').read())",
-                 *registers(), command, "output $_exitcode"]
+                 *registers(), command, "output $_exitcode",
+                 "slate echo here"]
         try:
             said = Session(target.kernel().filename, "", [("shell_run", steps)],
                            str(size), extra=qemu.memory_file(ram, size)).said[0]
@@ -63,7 +64,7 @@ def report(line):
             raise Fail("the copy of the machine did not start: "
                        f"{str(e).splitlines()[0]}") from e
     text = said[command].removeprefix("error: slate: ")
-    if not text:
+    if said["slate echo here"] != "here\n":
         raise Fail("this is the memory of another kernel than "
                    f"{target.kernel().filename}")
     if text != said[command]:

@@ -234,11 +234,12 @@ COPIED = ["inodes -a", "verify", "leaks", "log -S", "whatis -r $obj",
           "slabs $obj", "reap", "kmastat -j", "dmesg"]
 STATUS = ["slate nothing", "output $_exitcode", "slate whatis $nothing",
           "output $slab_owner($obj)", "output $slab_owner($free)"]
+NO_ROWS = "slate pipes -j"
 LOOKS = ["set var $slab = $cache(\"box\")->cache_freelist",
          "set var $obj = $slab->slab_base + $slab->slab_colour + 8",
          "set var $free = "
          "((struct kmem_bufctl *)$slab->slab_head)->bufctl_addr",
-         *(f"slate {line}" for line in COPIED), *STATUS]
+         *(f"slate {line}" for line in COPIED), *STATUS, NO_ROWS]
 
 
 @pytest.fixture(scope="module", params=tiers(["kernel"], ["smp_debug"]))
@@ -264,6 +265,11 @@ def test_a_copy_says_what_the_machine_said(copied, line):
     live, ended, core = copied
     assert live[line] and timeless(live[line]) == timeless(core[line])
     assert ended["slate inodes -a"] == live["slate inodes -a"]
+
+
+def test_a_table_without_rows_is_none_of_another_kernel(copied):
+    live, _, core = copied
+    assert live[NO_ROWS] == core[NO_ROWS] == ""
 
 
 def test_the_owner_of_an_object_that_is_used_or_free(copied):
