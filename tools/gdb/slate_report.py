@@ -143,12 +143,12 @@ class Call:
         if target.symbol("spin_wait"):  # the kernel is for several processors
             set_registers({"gs": constant("GDT_CPU")})
         try:
-            status = int(gdb.parse_and_eval("report_run()"))
-            self.take_text()
-            return status
+            return int(gdb.parse_and_eval("report_run()"))
         except (gdb.error, KeyboardInterrupt) as e:
             self.ended = self.ended or f"was interrupted: {e}"
             return None
+        finally:
+            self.take_text()
 
 
 @contextlib.contextmanager

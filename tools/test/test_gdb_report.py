@@ -184,8 +184,10 @@ CHANGES = ["bench", "continue", "debug +P box", "kill 1",
            "test", "umount -f /", "reap -i 0"]
 
 LINK = "kmem_caches.next->next->next->next"
+PRINTED = "python exec(\"try: gdb.execute('slate echo a; kmastat')\\n" \
+    "except gdb.error: pass\")"
 FAULTS = [f"set var $link = {LINK}", "bt", "info registers",
-          f"set var {LINK} = (struct list *)0x10", "slate kmastat",
+          f"set var {LINK} = (struct list *)0x10", "slate kmastat", PRINTED,
           f"set var {LINK} = $link", "bt # after", "info registers # after",
           "slate whatis $nothing", "up", "slate echo a", "frame", "slate ps"]
 
@@ -214,6 +216,10 @@ def test_a_call_that_would_fault_is_given_up(refused):
     assert said["info registers"] == said["info registers # after"]
     assert said["slate ps"].splitlines()[2].endswith("kernel"), said
     assert "every invariant holds" in refused.serial
+
+
+def test_a_report_that_is_given_up_shows_what_it_has_printed(refused):
+    assert refused.said[1][PRINTED] == "a\n"
 
 
 def test_the_selected_frame_stays(refused):
