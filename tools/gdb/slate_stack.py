@@ -31,7 +31,13 @@ KERNEL = constant("KERNEL_BASE")
 
 
 def switch_frame(task):
-    """The registers of a task that does not run."""
+    """The registers of a task that does not run; those on the stack of one
+    that runs on another processor are old."""
+    here = target.thread() - 1
+    for cpu in system.cpus():
+        if cpu.cpu_task == task.address and cpu.cpu_number != here:
+            raise Fail(f"task {task.task_pid} runs on processor "
+                       f"{cpu.cpu_number}: `thread {cpu.cpu_number + 1}`")
     f = record("switch_frame", task.task_esp)
     registers = {name: getattr(f, name) for name in
                  ("edi", "esi", "ebx", "ebp", "eip")}

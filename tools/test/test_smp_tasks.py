@@ -111,6 +111,19 @@ def test_gdb_shows_each_processor(smp):
     assert rows[re.fullmatch(r"\$1 = (\d+)\n", pid)[1]] == shown[2], said
 
 
+def test_gdb_does_not_show_the_old_stack_of_a_task_that_runs_elsewhere(smp):
+    """The shell's, seen from each processor."""
+    looks = [f"slate {command} 1 # {i}" for i in (1, 2)
+             for command in ("bt", "enter")]
+    said = gdb.Session(smp, "cpus; poweroff", [
+        ("cmd_cpus", ["thread 1", *looks[:2], "thread 2", *looks[2:]])],
+        extra=["-smp", "2"]).said[0]
+    there = [look for look in looks if re.search(
+        r": task 1 runs on processor (0: `thread 1|1: `thread 2)`\n$",
+        said[look])]
+    assert there in (looks[:2], looks[2:]), said
+
+
 @pytest.mark.parametrize("program, steps", [("syscallfuzz", 5000),
                                             ("stormfuzz", 20)])
 def test_random_calls(smp, program, steps):
