@@ -9,7 +9,7 @@
 import { Inconsistent, PAGE_SIZE } from "./guest.mjs";
 
 const KMF_HASH = 1, KMF_REDZONE = 0x400; // mm/kmem_impl.h, mm/kmem.h
-const GUARD = 0xBB;                       // KMEM_GUARD of mm/debug/debug.h
+const GUARD = 0xBB, GUARD_FRONT = 8;      // KMEM_GUARD… of mm/debug/debug.h
 export const FULL = 0, PARTIAL = 1, FREE = 2;
 export const STATES = ["full", "partial", "free"];
 /* What is in a cell of Slab.cells. */
@@ -68,6 +68,7 @@ export class Heap {
             chunk: u32("cache_chunk"),
             slabPages: u32("cache_slab_pages"),
             slabChunks: u32("cache_slab_chunks"),
+            colourMin: u32("cache_colour_min"),
             colourMax: u32("cache_colour_max"),
             internal: guest.u8(at + m.cache_kind) === this.internal,
             redzoneEnd: u32("cache_redzone_end"),
@@ -106,6 +107,7 @@ export class Heap {
         if (guest.u32(at + m.slab_cache) !== c.at)
             throw new Inconsistent(`${c.name} has a foreign slab`);
         const base = guest.u32(at + m.slab_base);
+        guest.place(base, c.slabBytes); // the pages are drawn one by one
         const head = guest.u32(at + m.slab_head);
         const refcnt = guest.u32(at + m.slab_refcnt);
         const chunks = guest.u16(at + m.slab_chunks);
@@ -144,14 +146,17 @@ export class Heap {
     }
 
     /* Marks the allocated objects whose redzone is not as it should be: the
-     * bytes after the object (paper, section 6.4). */
+     * bytes before and after the object (paper, section 6.4). */
     checkRedzones(c, first, cells) {
-        const start = this.guest.place(first, c.chunk * cells.length);
+        const front = Math.min(c.colourMin, GUARD_FRONT);
+        const { memory } = this.guest, start = front +
+            this.guest.place(first - front, front + c.chunk * cells.length);
+        const damaged = (from, to) => memory.subarray(from, to).some(
+            byte => byte !== GUARD);
         for (let i = 0; i < cells.length; i++) {
-            const zone = this.guest.memory.subarray(
-                start + i * c.chunk + c.size,
-                start + i * c.chunk + c.redzoneEnd);
-            if (cells[i] === CELL_USED && zone.some(byte => byte !== GUARD))
+            const at = start + i * c.chunk;
+            if (cells[i] === CELL_USED && (damaged(at - front, at) ||
+                damaged(at + c.size, at + c.redzoneEnd)))
                 cells[i] = CELL_DAMAGED;
         }
     }

@@ -4,7 +4,7 @@
  */
 import { button, element } from "./dom.mjs";
 import { hex, Inconsistent } from "./guest.mjs";
-import { CELL_USED, STATES } from "./heap.mjs";
+import { CELL_FREE, STATES } from "./heap.mjs";
 import { describe, rows, structOf, words } from "./fields.mjs";
 import { holders, ownerOf } from "./owners.mjs";
 
@@ -57,7 +57,7 @@ export class Inspector {
             return this.outside(address, found);
         const { cache, slab, index } = found;
         const at = heap.address(cache, slab, index);
-        const used = slab.cells[index] === CELL_USED;
+        const used = slab.cells[index] !== CELL_FREE;
         const struct = structOf(guest, cache);
         const owner = used ? this.owner(cache, at) : { text: "", rows: [] };
         return {

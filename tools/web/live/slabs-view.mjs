@@ -53,8 +53,10 @@ export class SlabsView {
                 continue;
             }
             for (let i = 0; i < slab.chunks; i++)
-                if (slab.cells[i] !== before.cells[i])
+                if (slab.cells[i] !== before.cells[i]) {
                     before.times[i] = now;
+                    this.moving = true;
+                }
             before.cells = slab.cells;
         }
         for (const at of this.history.keys())

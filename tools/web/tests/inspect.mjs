@@ -78,4 +78,45 @@ export default async function (page) {
     assert.notEqual(await title(page), one);
     await page.keyboard.press("ArrowLeft");
     assert.equal(await title(page), one);
+
+    /* The first object's redzone is damaged after it, the third's before it:
+     * both are drawn as such, and are still allocated. A number of pages that
+     * cannot be is not believed. */
+    await page.click("#pause");
+    await page.shell("kmem create guarded 200; debug +FZ guarded; " +
+                     "kmem alloc guarded 3");
+    await page.click("#pause");
+    await page.waitForSelector("#pause:text-is('Run')");
+    const { colours, stale } = await page.evaluate(() => {
+        const { heap, machine } = window.slate, { guest } = heap;
+        const read = () => heap.heap.caches.find(c => c.name === "guarded");
+        heap.draw();
+        const cache = read(), { slabs, canvas } =
+            { ...heap.rows.get(cache.number), ...cache };
+        const at = i => heap.heap.address(cache, slabs[0], i);
+        const now = performance.now(), ratio = window.devicePixelRatio;
+        for (const address of [at(0) + cache.size, at(2) - 1])
+            machine.write(guest.place(address, 1), [0x41]);
+        heap.draw(now);
+        heap.draw(now + 10000); // no mark of a change is left
+        const p = heap.rows.get(cache.number).slabs.places[0];
+        const line = canvas.getContext("2d").getImageData(
+            0, ratio * (p.y + p.height / 2), canvas.width, 1).data;
+        const colours = [0, 1, 2].map(i => {
+            const x = Math.floor(ratio * (p.x + (p.slab.colour +
+                (i + 0.4) * cache.chunk) * p.scale));
+            return line.slice(4 * x, 4 * x + 4).join();
+        });
+        machine.write(guest.place(cache.at, 4) +
+            guest.struct("kmem_cache").at.cache_slab_pages, [0, 0, 1, 0]);
+        heap.draw();
+        return { colours, stale: read().stale };
+    });
+    assert.equal(colours[0], colours[2]);
+    assert.notEqual(colours[0], colours[1]);
+    assert.equal(stale, 1);
+    const damaged = await place(page, "guarded", 0);
+    await page.mouse.click(damaged.x, damaged.y);
+    assert.match(await page.textContent("#heap .inspector .facts"),
+                 /^Object 0 of \d+, allocated, /);
 }
