@@ -53,7 +53,8 @@ function notice(text, restart) {
     const [words, back, button] = element("notice").children;
 
     words.textContent = text;
-    button.hidden = back.hidden = !restart;
+    button.hidden = !restart;
+    back.hidden = !restart || !page.time?.history.states.length;
     element("notice").hidden = !text;
 }
 
@@ -108,12 +109,14 @@ function wentBack(ms) {
     status();
 }
 
+/* The next one is asked for first: the guest's memory may be such that this one
+ * fails. */
 function frame(now) {
+    requestAnimationFrame(frame);
     if (page.drawing) {
         page.time?.frame();
         page.heap?.frame(now);
     }
-    requestAnimationFrame(frame);
 }
 
 function select(tab) {
@@ -165,8 +168,8 @@ function connectControls() {
     };
     element("pause").onclick = () => page.machine.running
         ? page.machine.pause() : page.time.run();
-    element("restart").onclick = start;
-    element("notice").lastElementChild.onclick = start;
+    element("restart").onclick = () => open();
+    element("notice").lastElementChild.onclick = () => open();
     element("back").onclick = () => page.time.goBackFor(10);
     element("paper").onclick = () => page.tour.open("");
     addEventListener("hashchange", () => open());
@@ -182,10 +185,13 @@ async function restart() {
 async function open() {
     const { scene } = readLink(location.hash);
 
-    if (scene)
+    if (scene) {
         await page.tour.open(scene);
-    else
-        await start();
+        return;
+    }
+    if (!element("tour").hidden)
+        page.tour.close();
+    await start();
 }
 
 async function main() {

@@ -46,6 +46,18 @@ export default async function (page) {
     await page.keyboard.type("echo end\n");
     await page.shows("slate> echo end\nend\n");
 
+    /* A restart in a scene begins the scene again; a link without one closes
+     * it. */
+    await page.click("#paper");
+    await page.locator("#tour .act").waitFor();
+    await page.click("#restart");
+    await page.prompt();
+    await page.locator("#tour .act").waitFor();
+    assert.ok(await page.evaluate(
+        () => window.slate.tour.machine === window.slate.machine));
+    await page.evaluate(() => { location.hash = ""; });
+    await page.waitForSelector("#tour", { state: "hidden" });
+
     await page.route("**/layouts.json",
                      route => route.fulfill({ json: { hash: "00000000" } }));
     await page.reload();

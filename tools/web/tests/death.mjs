@@ -41,11 +41,14 @@ export default async function (page) {
     await page.waitForSelector("#notice", { state: "hidden" });
     await page.prompt();
     await page.evaluate(() => {
+        window.slate.time.history.notice = () => {};
+        window.slate.time.history.states = [];
         window.slate.machine.cpu.main_loop = () => { throw Error("trap"); };
     });
     await page.waitForSelector("#notice:not([hidden])");
     assert.match(await page.textContent("#notice p"),
                  /could not deliver an exception.*trap/);
+    assert.ok(await page.isHidden("#back"), "there is no past");
     await page.click("#restart");
     await page.prompt();
 }
