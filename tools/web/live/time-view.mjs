@@ -65,6 +65,7 @@ export class TimeView {
     /* Called for each frame of the screen. The past begins with the kernel: v86
      * cannot return to where the firmware sets up the devices. */
     frame() {
+        this.mode.disabled = !this.heap.up;
         if (this.machine.running && this.heap.up && this.shown < 0 &&
             !this.stepper.on) {
             const count = this.history.states.length;
@@ -110,7 +111,7 @@ export class TimeView {
         this.shown = -1;
         this.heap.past = null;
         this.update();
-        this.heap.draw();
+        this.heap.point(0);
         this.returned(this.history.states[i].ms);
         await this.machine.run();
     }
@@ -131,6 +132,7 @@ export class TimeView {
                 "The machine stops at its next allocation or free.";
         } else {
             this.stepper.end();
+            this.heap.point(0);
         }
         await this.machine.run();
         this.update();

@@ -69,6 +69,8 @@ export default async function (page) {
     }
     await page.prompt();
     await page.uncheck("#time input[type=checkbox]");
+    await page.waitForFunction(() => !window.slate.time.stepper.on);
+    assert.equal(await page.evaluate(() => window.slate.heap.pointed), 0);
     const box = said.filter(text => text.startsWith("kmem_cache_alloc(box)"));
     assert.equal(box.length, 3, said.join("\n"));
     for (const text of box) {
