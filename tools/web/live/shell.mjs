@@ -3,6 +3,8 @@
  * kernel says when its shell waits for a key, and how many bytes it has read
  * from the serial line until then (drivers/console.c).
  */
+const TEXT_MOST = 1 << 20; // a program in the background prints for ever
+
 export class Shell {
     constructor(machine) {
         this.machine = machine;
@@ -10,7 +12,8 @@ export class Shell {
         this.death = null; // the text of a panic
         this.waiting = [];
         machine.on("output", byte => {
-            this.text += String.fromCharCode(byte);
+            if (this.text.length < TEXT_MOST)
+                this.text += String.fromCharCode(byte);
         });
         machine.on("event", () => this.wake());
         machine.on("dead", ({ reason, text }) => {
