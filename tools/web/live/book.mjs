@@ -3,7 +3,9 @@
  * kernel's shell. It opens the machine beside the text and types the commands.
  *
  * A transcript gets one if the product has all its commands and programs:
- * those of the workshop's kernel do not exist in the page's machine.
+ * those of the workshop's kernel do not exist in the page's machine. Nor can
+ * `continue` work, since no key leaves the program before it. A remark is
+ * after three blanks.
  */
 /* global COMMANDS, PROGRAMS: lists that build.mjs puts there */
 const live = new URL(".", document.currentScript.src);
@@ -14,14 +16,16 @@ const LONGEST = 480; // characters, as in link.mjs
 /* The lines that are typed in a transcript, or null if there are none or some
  * that the page's machine does not have. */
 function typed(text) {
-    const lines = [...text.matchAll(/^slate> ?(.*)$/gm)].map(m => m[1].trim())
+    const lines = [...text.matchAll(/^slate> ?(.*)$/gm)].map(
+        m => m[1].split("   ")[0].trim())
         .filter(line => line);
     const known = line => line.split(";").every(part => {
-        const words = part.trim().split(/\s+/);
-        const program = words[0] === "run" &&
-            words.find((w, i) => i > 0 && !w.startsWith("-"));
-        return COMMANDS.includes(words[0]) &&
-            (!program || PROGRAMS.includes(program));
+        const [command, ...words] = part.trim().split(/\s+/);
+        const run = command === "run" ? words.filter(w => !w.startsWith("-")) :
+            [];
+        return COMMANDS.includes(command) && command !== "continue" &&
+            run.slice(0, run[0] === "init" ? 2 : 1).every(
+                program => PROGRAMS.includes(program));
     });
 
     return text.startsWith("slate>") && lines.length && lines.every(known) &&

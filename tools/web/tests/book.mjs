@@ -18,4 +18,13 @@ export default async function (page) {
     assert.ok(!/no command|not found|usage:/.test(text), text);
     await page.click("#machine button");
     assert.equal(await page.locator("#machine").count(), 0);
+
+    /* No button types what cannot work: a remark, `continue`, a program that
+     * only the workshop has. */
+    for (const name of ["index", "demonstration", "testing"]) {
+        await page.goto(new URL(`${name}.html`, page.url()).href);
+        for (const button of await buttons.all())
+            assert.doesNotMatch(await button.getAttribute("title"),
+                                /\bcontinue\b|usertests| {3}/);
+    }
 }
