@@ -388,6 +388,7 @@ def test_commands_and_lines_without_a_terminal(kernel):
 @pytest.mark.parametrize("commands,settings,status,wanted", [
     ("poweroff", {}, 0, ""),
     ("diff a", {}, 1, "diff: there is no mark 'a'"),
+    ("diff a; poweroff", {}, 1, "diff: there is no mark 'a'"),
     ("panic now", {}, 1, "make watch: the machine ended: panic: now"),
     ("mark a; reboot; frag", {}, 0, "reboot"),
     ("", {"MEM": "much"}, 1, "make watch: MEM=much is not a number"),

@@ -356,11 +356,15 @@ def typed(watch, commands, attended):
 
 
 def attend(watch, commands, attended):
-    """Returns whether no line had an error."""
+    """Returns whether no line had an error, up to the machine's own end."""
     good = True
-    watch.settle()
-    for line in typed(watch, commands, attended):
-        good = watch.line(line) and good
+    try:
+        watch.settle()
+        for line in typed(watch, commands, attended):
+            good = watch.line(line) and good
+    except Ended as e:
+        if str(e):
+            raise
     return good
 
 
