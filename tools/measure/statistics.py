@@ -40,6 +40,7 @@ class Cache:
     grows: int       # slabs created
     slabs: list = field(default_factory=list)
     bad: bool = False
+    trapped: int = 0  # objects in magazines, with SMP=1
 
     @property
     def header(self):
@@ -150,7 +151,7 @@ class _Reader:
         self.result.caches[name] = Cache(
             name, kind, size, chunk, pages * PAGE, objects, left, colour, align,
             inuse, total, slabs, mem, hash_mem, allocs, frees, grows,
-            bad=bool(record.get("bad")))
+            bad=bool(record.get("bad")), trapped=record.get("trapped", 0))
 
     def slab(self, record, where):
         name, state, cells = _members(record, ("cache", "state", "cells"),
@@ -232,9 +233,9 @@ def _check_cache(cache, doubt):
         doubt(cache, "its row contradicts itself")
     if len(slabs) != cache.count:
         doubt(cache, f"{len(slabs)} slabs on the list, {cache.count} counted")
-    if sum(s.used for s in slabs) != cache.inuse:
-        doubt(cache, f"{sum(s.used for s in slabs)} objects allocated by "
-              f"slabs, {cache.inuse} counted")
+    taken, counted = sum(s.used for s in slabs), cache.inuse + cache.trapped
+    if taken != counted:
+        doubt(cache, f"{taken} objects allocated by slabs, {counted} counted")
     for slab in slabs:
         where = f"slab 0x{slab.base:08x}: "
         if slab.bad:

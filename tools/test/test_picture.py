@@ -308,6 +308,12 @@ def test_sums_that_differ_are_doubts(index, change, text):
                for d in statistics.read(edited(index, **change)).doubts)
 
 
+def test_slabs_count_the_objects_in_magazines():
+    inuse = json.loads(LINES[BOX])["inuse"]
+    lines = edited(BOX, inuse=inuse - 3, trapped=3)
+    assert statistics.read(lines).doubts == []
+
+
 def command(*words_, **environment):
     return subprocess.run([sys.executable, "-m", "tools.measure.picture",
                            *map(str, words_)], capture_output=True,
