@@ -50,11 +50,10 @@ def load(paths):
 
 
 def load_for(task):
-    """Makes GDB know the task's program alone: its path. None if there is no
-    such file."""
+    """Makes GDB know the task's program alone: its path. None, and no program,
+    if there is no such file."""
     path = file_of(task.task_name)
-    if path:
-        load([path])
+    load([path] if path else [])
     return path
 
 

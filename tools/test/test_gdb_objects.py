@@ -383,3 +383,13 @@ def test_core_needs_a_file_it_can_read(kernel):
                    kernel)
     assert done.returncode == 1
     assert done.stderr.startswith("make gdb: cannot read nosuch;")
+
+
+def test_a_program_without_a_file_has_no_names(kernel):
+    """Though GDB has the symbols of another."""
+    said = gdb.Session(kernel, "run sh -c 'ls | wc'; poweroff", [
+        ("sys_pipe", [f"add-symbol-file {BUILD}/user/bin/sh",
+                      "set var $task($pid())->task_name[0] = 'x'",
+                      "slate bt"])]).said[0]["slate bt"]
+    frames = said.split("-- ring 3, xh: no symbols are known\n")[1]
+    assert set(re.findall(r" in (.*)", frames)) == {"?? ()"}, said
