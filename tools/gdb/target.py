@@ -249,7 +249,15 @@ def linker(name):
     return int(gdb.parse_and_eval(f"(unsigned long)&'{name}'")) & WORD_MASK
 
 
-gdb.events.new_objfile.connect(lambda _: linker.cache_clear())
+def _forget_symbols(event):
+    linker.cache_clear()
+    if event.new_objfile.filename == gdb.current_progspace().filename:
+        _layouts.clear()
+        constant.cache_clear()
+        macros.cache_clear()
+
+
+gdb.events.new_objfile.connect(_forget_symbols)
 
 
 def source_line(address):

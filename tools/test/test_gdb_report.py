@@ -300,6 +300,15 @@ def test_without_a_machine(kernel):
             "STUB`, `core FILE` or `make gdb`\n", done.stderr
 
 
+def test_another_kernel_has_its_own_layouts(kernel, workshop):
+    done = execute("gdb", "-nx", "-q", "--batch", "-x", "tools/gdb/slate.gdb",
+                   kernel, "-ex", "python import target",
+                   "-ex", "python target.layout('task')",
+                   "-ex", f"file {workshop}",
+                   "-ex", "python print(target._layouts)")
+    assert done.stdout.endswith("{}\n"), done
+
+
 # ---- after a panic ---------------------------------------------------------
 
 @pytest.mark.parametrize("name", tiers(["kernel"], ["smp_debug"]))
