@@ -135,6 +135,7 @@ Example: print $slab_base($cache("inode"))"""
 @function
 def slab_state(address):
     """$slab_state(ADDR): "used" or "free" of an object, "none" elsewhere.
+With SMP=1 an object in a magazine is "used": it was taken from its slab.
 Example: print $slab_state($cache("inode"))"""
     slab, start = heap.find(int(address) & WORD_MASK)
     return "none" if start is None else \
