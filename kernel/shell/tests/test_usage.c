@@ -236,7 +236,7 @@ static const struct {
     {"cache inode ", "partial=own partial=sorted"},
     {"cache inode -", "-c -j -m -n -o -u"},
     {"continue ", ""},
-    {"cpufault ", "absent both called locked null stack"},
+    {"cpufault ", "absent both called locked null paused stack"},
     {"cpufault null ", ""},
     {"cpus ", ""},
     {"debug ", "@MODES +F +P +Z +U +T +S +G =F =P =Z =U =T =S =G =none"},
