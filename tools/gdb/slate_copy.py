@@ -1,8 +1,8 @@
 """A copy of the machine, for reports where it cannot be called itself: a core
 has no processor, a recording must not change, a machine that has ended does not
-run.
+run, and a processor in `hlt` does not go on.
 
-    core, recording, ended machine          another QEMU
+    core, recording, machine                another QEMU
       memory, registers  ── saved ──>  the same kernel, booted up to its shell;
                                        then this memory and these registers
                                          a GDB of its own: slate COMMAND

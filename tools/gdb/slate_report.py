@@ -38,12 +38,20 @@ def monitor(command):
         return ""
 
 
+def is_halted():
+    """Whether the shown processor waits in `hlt`. QEMU lets it go on only after
+    an interrupt, and a report runs without any."""
+    found = re.search(rf"CPU#{target.thread() - 1}\b.*?HLT=(\d)",
+                      monitor("info registers -a"), re.S)
+    return found is not None and found[1] == "1"
+
+
 def can_call():
     """Whether the processor of this machine can run a report."""
     return gdb.selected_inferior().connection.type != "core" and \
         "Replaying" not in monitor("info replay") and \
         "shutdown" not in monitor("info status") and \
-        not target.register("eflags") & EFLAGS_VM
+        not target.register("eflags") & EFLAGS_VM and not is_halted()
 
 
 def write(address, data):

@@ -230,3 +230,13 @@ def test_an_nmi_of_the_hardware_is_a_panic(smp):
     assert "panic: non-maskable interrupt" in report
     assert [row[2] for row in rows(report)].count("panicked") == 1
     assert "panic: non-maskable interrupt" in again
+
+
+def test_reports_where_a_processor_is_halted(smp):
+    """QEMU does not let it go on: a copy of the machine replies."""
+    said = gdb.Session(
+        smp, "echo", [("cmd_echo", ["thread 2", "info threads",
+                                    "slate kmastat kstack"])],
+        memory="64", extra=["-smp", "2"], initrd=INITRD).said[0]
+    assert re.search(r"\* 2 .*halted", said["info threads"]), said
+    assert re.search(r"(?m)^kstack ", said["slate kmastat kstack"]), said
