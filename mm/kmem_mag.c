@@ -464,26 +464,47 @@ void kmem_mag_init(void)
 
 /* ---- counts ------------------------------------------------------------- */
 
-/* Turns the operations of the slabs into those of clients, modulo 2^32, and
- * brings the total of those that magazines have served up to date. Other
- * processors go on meanwhile: allocations after the frees were counted, for
- * which there would be too few rounds, are left out. */
-void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
+static uint32_t served_frees(const struct kmem_cache *cp)
 {
-    uint32_t served_frees = cp->cache_mag_frees;
-    uint32_t served = cp->cache_mag_allocs;
-    uint32_t rounds; /* in magazines */
+    uint32_t frees = cp->cache_mag_frees;
 
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        served_frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
+        frees +=
+            __atomic_load_n(&kmem_cpu_cache(cp, i)->cc_frees, __ATOMIC_ACQUIRE);
+    return frees;
+}
+
+static uint32_t served_allocs(const struct kmem_cache *cp)
+{
+    uint32_t allocs = cp->cache_mag_allocs;
+
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        served += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
-    rounds = cp->cache_refilled + served_frees - cp->cache_drained - served;
-    if ((int32_t)rounds < 0)
-        served += rounds;
+        allocs += __atomic_load_n(&kmem_cpu_cache(cp, i)->cc_allocs,
+                                  __ATOMIC_ACQUIRE);
+    return allocs;
+}
+
+/* Turns the operations of the slabs into those of clients, modulo 2^32, and
+ * brings the total of those that magazines have served up to date. Other
+ * processors go on meanwhile, so the order of the reads counts: the frees come
+ * first, or there could be more of them than allocations. If there were fewer
+ * than the allocations that were counted after them needed, later ones are
+ * added; if these are too few, too, the counts are wrong and stay so. */
+void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
+{
+    uint32_t freed = served_frees(cp);
+    uint32_t served = served_allocs(cp);
+    uint32_t rounds = /* in magazines */
+        cp->cache_refilled + freed - cp->cache_drained - served;
+    uint32_t later;
+
+    if ((int32_t)rounds < 0) {
+        later = served_frees(cp) - freed;
+        freed += MIN(later, -rounds);
+    }
     *allocs += served - cp->cache_refilled;
-    *frees += served_frees - cp->cache_drained;
-    served += served_frees;
+    *frees += freed - cp->cache_drained;
+    served += freed;
     cp->cache_served_total += served - (uint32_t)cp->cache_served_total;
 }
 

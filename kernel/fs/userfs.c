@@ -170,8 +170,9 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
-/* Whether the file of an unsure inode has no link any more, and no other inode
- * since: 1, 0, or an error of ask_once. (Another one is told of by itself.) */
+/* Whether the server is to release an unsure inode: its file has no link, and
+ * there is no newer inode of this number, which would be released itself. 1, 0,
+ * or an error of ask_once. */
 static int is_unlinked(struct userfs *u, const struct inode *inode)
 {
     struct fs_attr attr = {.attr_nlink = 0};

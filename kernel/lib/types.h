@@ -23,8 +23,9 @@ typedef uintptr_t vaddr_t;
 
 #define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
 #define ROUND_UP(x, a) (((x) + (a)-1) & ~((__typeof__(x))(a)-1))
-#define MIN(a, b)      ((a) < (b) ? (a) : (b))
-#define MAX(a, b)      ((a) > (b) ? (a) : (b))
+/* Both evaluate one of their arguments twice. */
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
 
 /* The structure of type T whose member m is at address p. */
 #define container_of(p, T, m) ((T *)((char *)(p)-offsetof(T, m)))

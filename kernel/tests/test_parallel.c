@@ -500,3 +500,42 @@ KTEST(parallel, magazines_serve_each_processor)
     kmem_mag_disable();
     KT_EQ(wrong, 0);
 }
+
+#define LOOKS 2000
+
+/* Task 0 reads the counts of a cache that all others use. */
+static void look_or_use(void *number)
+{
+    struct kmem_cache_stat st;
+    bool looks = settle(number) == 0;
+
+    for (unsigned i = 0; looks && i < LOOKS; i++) {
+        kmem_cache_stat(heap[0], &st);
+        if (st.stat_inuse > st.stat_total || st.stat_trapped > st.stat_total)
+            add(&wrong);
+    }
+    if (looks)
+        __atomic_store_n(&working, 0, __ATOMIC_RELEASE);
+    while (__atomic_load_n(&working, __ATOMIC_ACQUIRE) != 0) {
+        void *buf = kmem_cache_alloc(heap[0], KM_NOSLEEP);
+
+        if (buf != NULL)
+            kmem_cache_free(heap[0], buf);
+        cpu_relax(); /* in a counted run, lets the next processor run */
+    }
+}
+
+/* Magazines of one round: often there is none in any. */
+KTEST(parallel, counts_agree_while_others_go_on)
+{
+    heap[0] = kmem_cache_create("t_counts", 12000, 0, NULL, NULL);
+    KT_REQUIRE(heap[0] != NULL);
+    wrong = 0;
+    working = 1;
+    ktest_undo(disable_magazines, NULL);
+    kmem_mag_enable();
+    crowd(cpu_count, look_or_use);
+    kmem_mag_disable();
+    KT_EQ(wrong, 0);
+    KT_EQ(kmem_cache_destroy(heap[0]), 0);
+}

@@ -88,7 +88,9 @@ uint32_t kmem_log_last(void)
 
 uint32_t kmem_log_kept(void)
 {
-    return MIN(kmem_log_last(), transactions.length);
+    uint32_t last = kmem_log_last();
+
+    return MIN(last, transactions.length);
 }
 
 const struct kmem_log_entry *kmem_log_at(uint32_t seq)

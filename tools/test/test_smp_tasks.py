@@ -84,7 +84,7 @@ def test_programs_on_processors_that_run_at_once(smp, turn):
 @pytest.mark.parametrize("options", [{}, AT_ONCE], ids=["counted", "at_once"])
 def test_cases_that_need_all_processors(smp, count, options):
     done = run(smp, count, *["test parallel"] * 3, "verify", **options)
-    assert done.text.count("# 8 passed, 0 failed") == 3, done.explain()
+    assert done.text.count("# 9 passed, 0 failed") == 3, done.explain()
 
 
 def test_gdb_shows_each_processor(smp):

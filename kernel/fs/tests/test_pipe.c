@@ -531,8 +531,9 @@ static void send_all(void *arg)
     struct stream *s = arg;
 
     while (s->moved < TRANSFER && s->result >= 0) {
-        size_t n = MIN(draw(s), TRANSFER - s->moved);
+        size_t n = draw(s);
 
+        n = MIN(n, TRANSFER - s->moved);
         for (size_t i = 0; i < n; i++)
             buffer[i] = (uint8_t)((s->moved + i) * 2654435761u >> 13);
         s->result = file_write(pipe.write_end, buffer, n);
