@@ -36,8 +36,8 @@ struct inode {
     uint8_t inode_state; /* enum inode_state; waiters hold sched_lock */
     uint8_t inode_type;  /* enum file_type; never changes */
     bool inode_sealed;   /* see inode_seal */
-    bool inode_unsure;   /* by inode_mutex: what follows may not be so any more,
-                            so the inode is not kept when it is unused */
+    bool inode_unsure;   /* by inode_mutex: the fields below may be out of date;
+                            the inode is freed as soon as it is unused */
     struct fs *inode_fs;
     uint32_t inode_number;
     struct mutex inode_mutex;

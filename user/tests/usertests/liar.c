@@ -12,7 +12,6 @@
 #define SILENT  "silent"    /* a file: there was one */
 
 int liar_port;
-char liar_bytes[FS_DATA_MAX];
 
 /* ---- the truth ---------------------------------------------------------- */
 
@@ -54,26 +53,26 @@ static uint32_t truth_bytes(struct message *m, uint32_t label)
 
     switch (label) {
     case FS_STAT:
-        *(struct fs_stat *)(void *)liar_bytes = (struct fs_stat){
+        *(struct fs_stat *)(void *)message_bytes = (struct fs_stat){
             .fs_root = 1, .fs_files = releases, .fs_kind = "liar"};
         w[0] = 0;
         return sizeof(struct fs_stat);
     case FS_INODE:
-        truth_inode(w[0], (struct fs_attr *)(void *)liar_bytes);
+        truth_inode(w[0], (struct fs_attr *)(void *)message_bytes);
         w[0] = 0;
         return sizeof(struct fs_attr);
     case FS_NAME:
-        liar_bytes[0] = w[0] == 3 ? 'd' : 's';
+        message_bytes[0] = w[0] == 3 ? 'd' : 's';
         w[0] = 0;
         return 1;
     case FS_READ:
         n = w[1] < 5 ? MIN(5 - w[1], w[2]) : 0;
-        memcpy(liar_bytes, "hello" + w[1] % 5, n);
+        memcpy(message_bytes, "hello" + w[1] % 5, n);
         break;
     case FS_GETDENTS:
         if (w[0] != 3 && w[1]++ == 0) /* "d" is empty: for mounts */
-            n = (uint32_t)fs_put_dirent(liar_bytes, w[2], 2, FILE_REGULAR, "f",
-                                        1);
+            n = (uint32_t)fs_put_dirent(message_bytes, w[2], 2, FILE_REGULAR,
+                                        "f", 1);
         break;
     }
     w[0] = n;
@@ -87,7 +86,7 @@ static void truth(struct message *m, const char *sent)
     uint32_t *w = m->msg_word;
     int r;
 
-    b->ipc_send = liar_bytes;
+    b->ipc_send = message_bytes;
     b->ipc_send_size = 0;
     switch (label) {
     case FS_LOOKUP:
@@ -188,7 +187,7 @@ static bool send_lie(const struct lie *lie, struct message *m, const char *sent)
     if (lie->lie_bytes != KEEP)
         b->ipc_send_size = (uint32_t)lie->lie_bytes;
     if (lie->lie_at != KEEP)
-        *(uint32_t *)(void *)(liar_bytes + lie->lie_at) = lie->lie_value;
+        *(uint32_t *)(void *)(message_bytes + lie->lie_at) = lie->lie_value;
     m->msg_tag = b->ipc_send_size > 0 ? IPC_DATA : 0;
     return trick(lie, m, sent);
 }

@@ -44,7 +44,6 @@ struct lie {
 };
 
 extern int liar_port; /* a handle to call the liar */
-extern char liar_bytes[FS_DATA_MAX];
 
 /* Lists of lies, ended by label 0. The second is for mounting. */
 extern const struct lie liar_tells[];

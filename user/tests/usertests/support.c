@@ -7,6 +7,8 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
+char message_bytes[IPC_DATA_MAX];
+
 void test_fail(const char *file, int line, const char *what, int32_t got)
 {
     char text[200];

@@ -165,14 +165,12 @@ static void death_one_of_two(void)
 }
 
 /* The server is killed while the kernel copies many bytes to or from it. */
-static uint8_t data[IPC_DATA_MAX];
-
 static void serve_bytes(int at)
 {
-    struct ipc_buffer b = {.ipc_receive = data,
-                           .ipc_receive_max = sizeof(data),
-                           .ipc_send = data,
-                           .ipc_send_size = sizeof(data)};
+    struct ipc_buffer b = {.ipc_receive = message_bytes,
+                           .ipc_receive_max = sizeof(message_bytes),
+                           .ipc_send = message_bytes,
+                           .ipc_send_size = sizeof(message_bytes)};
     struct message m = {.msg_buffer = &b};
 
     EQUAL(ipc_receive(at, &m), 0);
@@ -184,10 +182,10 @@ static void serve_bytes(int at)
 
 static void call_with_bytes(int unused)
 {
-    struct ipc_buffer b = {.ipc_receive = data,
-                           .ipc_receive_max = sizeof(data),
-                           .ipc_send = data,
-                           .ipc_send_size = sizeof(data)};
+    struct ipc_buffer b = {.ipc_receive = message_bytes,
+                           .ipc_receive_max = sizeof(message_bytes),
+                           .ipc_send = message_bytes,
+                           .ipc_send_size = sizeof(message_bytes)};
 
     (void)unused;
     for (;;) {
@@ -197,7 +195,7 @@ static void call_with_bytes(int unused)
             EQUAL(errno, EPIPE);
             return;
         }
-        EQUAL(b.ipc_received, sizeof(data));
+        EQUAL(b.ipc_received, sizeof(message_bytes));
     }
 }
 

@@ -13,14 +13,12 @@ enum request {
     STOP,
 };
 
-static uint8_t server_data[IPC_DATA_MAX];
-
 /* Replies to requests until STOP. */
 static void serve(int port)
 {
-    struct ipc_buffer b = {.ipc_send = server_data,
-                           .ipc_receive = server_data,
-                           .ipc_receive_max = sizeof(server_data)};
+    struct ipc_buffer b = {.ipc_send = message_bytes,
+                           .ipc_receive = message_bytes,
+                           .ipc_receive_max = sizeof(message_bytes)};
     struct message m = {.msg_buffer = &b};
     uint32_t label;
 
@@ -152,7 +150,7 @@ static void serve_small(int port)
 
     EQUAL(ipc_receive(port, &m), 0);
     EQUAL(b.ipc_received, 4);
-    b.ipc_send = server_data;
+    b.ipc_send = message_bytes;
     b.ipc_send_size = 100;
     m.msg_tag = IPC_DATA;
     FAILS(ipc_reply(m.msg_client, &m), EMSGSIZE);
@@ -168,7 +166,7 @@ static void ipc_too_long(void)
 {
     int port = port_create();
     pid_t server = spawn(serve_small, port);
-    struct ipc_buffer b = {.ipc_send = server_data, .ipc_send_size = 5};
+    struct ipc_buffer b = {.ipc_send = message_bytes, .ipc_send_size = 5};
     struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
 
     FAILS(ipc_call(port, &m), EMSGSIZE);

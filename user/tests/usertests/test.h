@@ -12,6 +12,7 @@
  */
 #pragma once
 
+#include "user/lib/ipc.h"
 #include "user/lib/unistd.h"
 
 struct test {
@@ -98,6 +99,9 @@ void skip_read(const char *path);
 const char *skip_reason(const struct test *t);
 
 /* ---- common functions --------------------------------------------------- */
+
+/* For the bytes of long messages. */
+extern char message_bytes[IPC_DATA_MAX];
 
 /* A child that runs fn(arg) and ends with 0. */
 pid_t spawn(void (*fn)(int arg), int arg);
