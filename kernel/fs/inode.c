@@ -348,6 +348,13 @@ void inode_end(struct fs *fs)
     uncount(fs);
 }
 
+/* A task that has a reference gets -EIO from now on. */
+static void make_gone(struct inode *inode)
+{
+    table_remove(inode);
+    inode->inode_state = INODE_GONE;
+}
+
 void inode_drop_unlinked(struct fs *fs)
 {
     struct hash_link *l, *next;
@@ -360,12 +367,23 @@ void inode_drop_unlinked(struct fs *fs)
 
             next = l->link_next;
             if (inode->inode_fs == fs && inode->inode_nlink == 0 &&
-                inode->inode_state == INODE_READY) {
-                table_remove(inode);
-                inode->inode_state = INODE_GONE;
-            }
+                inode->inode_state == INODE_READY)
+                make_gone(inode);
         }
     spin_unlock(&inode_list_lock);
+}
+
+void inode_forget(struct fs *fs, uint32_t number)
+{
+    struct inode *inode = find_or_insert(fs, number, NULL);
+
+    if (inode == NULL)
+        return;
+    spin_lock(&inode_list_lock);
+    if (inode->inode_state == INODE_READY && inode->inode_mounted == NULL)
+        make_gone(inode);
+    spin_unlock(&inode_list_lock);
+    inode_put(inode);
 }
 
 /* ---- reading ------------------------------------------------------------ */

@@ -123,6 +123,11 @@ void inode_end(struct fs *fs);
  * and become INODE_GONE. Never sleeps. */
 void inode_drop_unlinked(struct fs *fs);
 
+/* A new file has got this number: an inode with it is of a file that only a
+ * dead server knew, and becomes INODE_GONE, unless a file system is mounted
+ * there. */
+void inode_forget(struct fs *fs, uint32_t number);
+
 /* Frees at most `most` unreferenced inodes, least recently used first. Returns
  * how many. Never sleeps. */
 size_t inode_reclaim(size_t most);

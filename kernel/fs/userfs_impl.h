@@ -42,6 +42,8 @@ struct userfs_request {
     uint32_t request_words[4]; /* tag and words; then the reply's */
     struct ipc_buffer request_buffer;
     struct inode *request_others[2]; /* also needed, or NULL; locked */
+    struct inode *request_new_in; /* the directory of a new name: only for the
+                                     server that was asked for it; or NULL */
     bool request_once; /* must not be repeated if the server dies during it */
     uint32_t request_generation; /* of the only server it is for; 0: any */
     unsigned request_tries;      /* servers that died during it */

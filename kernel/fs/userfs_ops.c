@@ -131,6 +131,8 @@ static int usable(struct inode *inode)
 /* Sends a request about an inode, and others, to a server that knows all. */
 static int32_t request_about(struct inode *inode, struct userfs_request *c)
 {
+    struct inode *dir = c->request_new_in;
+    uint32_t asked = dir != NULL ? userfs_generation(dir) : 0;
     int32_t result;
 
     do {
@@ -139,6 +141,8 @@ static int32_t request_about(struct inode *inode, struct userfs_request *c)
         for (size_t i = 0; i < ARRAY_SIZE(c->request_others); i++)
             if (result == 0 && c->request_others[i] != NULL)
                 result = usable(c->request_others[i]);
+        if (dir != NULL && userfs_generation(dir) != asked)
+            return -EIO; /* there, the name may exist */
         if (result == 0)
             result = userfs_call(userfs(inode), c);
     } while (result == USERFS_STALE);
@@ -179,6 +183,7 @@ static int ask_name(struct inode *dir, enum fs_request label, uint32_t word1,
 {
     struct userfs_request c = {
         .request_words = {label, 0, word1, word2},
+        .request_new_in = label == FS_CREATE ? dir : NULL,
         .request_once = label != FS_LOOKUP,
     };
 
@@ -192,6 +197,7 @@ static int ask_entry(struct inode *dir, enum fs_request label, const char *name,
     struct userfs_request c = {
         .request_words = {label, 0, inode->inode_number},
         .request_others = {inode},
+        .request_new_in = label == FS_LINK ? dir : NULL,
         .request_once = true,
     };
     int error = ask_names(dir, &c, name, strlen(name), reply);
@@ -227,7 +233,11 @@ static int userfs_create(struct inode *dir, const char *name,
     int error = ask_name(dir, FS_CREATE, type, device, name, ino);
 
     inode_changed(dir);
-    return error != 0 ? error : check_number(dir, name, *ino);
+    if (error == 0)
+        error = check_number(dir, name, *ino);
+    if (error == 0)
+        inode_forget(dir->inode_fs, *ino);
+    return error;
 }
 
 static int userfs_link(struct inode *dir, const char *name, struct inode *inode)
@@ -282,6 +292,7 @@ static int userfs_rename(struct inode *from_dir, const char *from,
         .request_words = {FS_RENAME, 0, to_dir->inode_number,
                           inode->inode_number},
         .request_others = {to_dir, target},
+        .request_new_in = target == NULL ? to_dir : NULL,
         .request_once = true,
     };
     char names[2 * (NAME_MAX + 1)];

@@ -128,6 +128,9 @@ static bool trick(const struct lie *lie, struct message *m, const char *sent)
     struct stat st;
 
     switch (lie->lie_trick) {
+    case LEAVE:
+        ipc_reply(m->msg_client, m);
+        /* fall through */
     case DIE:
         _exit(0);
     case HANG:

@@ -18,6 +18,7 @@
 enum trick {
     PLAIN,
     DIE,    /* exits instead of replying */
+    LEAVE,  /* and after replying */
     HANG,   /* never replies to this request */
     LABEL,  /* the reply has a label */
     HANDLE, /* the reply has a handle */

@@ -325,6 +325,29 @@ static void dead_server_orphan(void)
     liar_end(server);
 }
 
+/* Nor is the file to which the successor gives the number of an open one that
+ * was lost. */
+static void dead_server_number_again(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/lost", O_WRONLY | O_CREAT);
+    int other;
+
+    CHECK(h >= 0);
+    EQUAL(kill(server, SIGKILL), 0);
+    expect_signal(server, SIGKILL);
+    server = succeed();
+    EQUAL(mount(liar_port, "m"), 0);
+    other = open("m/other", O_WRONLY | O_CREAT);
+    CHECK(other >= 0);
+    FAILS(write(h, "lost", 4), EIO);
+    EQUAL(write(other, "other", 5), 5);
+    EQUAL(close(h), 0);
+    EQUAL(write(other, "other", 5), 5);
+    EQUAL(close(other), 0);
+    liar_end(server);
+}
+
 /* The same while the file is written: the successor may have given its number
  * to another file. */
 static void write_fails(int h)
@@ -349,6 +372,41 @@ static void dead_server_orphan_written(void)
     expect_exit(client, 0);
     EQUAL(close(h), 0);
     liar_end(server);
+}
+
+/* The server dies after it has said that a name is new: its successor may have
+ * the name, so it does not get the request. */
+static void create_fails(int unused)
+{
+    (void)unused;
+    FAILS(open("m/new", O_WRONLY | O_CREAT), EIO);
+}
+
+static void mkdir_fails(int unused)
+{
+    (void)unused;
+    FAILS(mkdir("m/new"), EIO);
+}
+
+static void dead_server_new_name(void)
+{
+    void (*const changes[])(int unused) = {create_fails, mkdir_fails};
+
+    for (size_t i = 0; i < ARRAY_SIZE(changes); i++) {
+        pid_t server = liar_begin();
+        pid_t client;
+
+        liar_order(liar_find(liar_tells, FS_LOOKUP, LEAVE));
+        client = spawn(changes[i], 0);
+        expect_exit(server, 0);
+        until_waits_for(client, "file-server");
+        server = succeed();
+        EQUAL(mount(liar_port, "m"), 0);
+        expect_exit(client, 0);
+        EQUAL(mkdir("m/new"), 0);
+        liar_end(server);
+        EQUAL(rmdir("m"), 0);
+    }
 }
 
 /* The server dies while a change waits for the file: its successor makes the
@@ -403,5 +461,6 @@ const struct test dead_server_tests[] = {
     TEST(dead_server, change_across),  TEST(dead_server, no_successor),
     TEST(dead_server, impostor),       TEST(dead_server, orphan),
     TEST(dead_server, orphan_written), TEST(dead_server, storm),
-    TEST(dead_server, release_hangs),  TEST_END,
+    TEST(dead_server, release_hangs),  TEST(dead_server, number_again),
+    TEST(dead_server, new_name),       TEST_END,
 };

@@ -244,6 +244,7 @@ const struct lie liar_tells[] = {
     {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, liar_try_read, ENOSPC, PLAIN},
     {FS_STAT, -EROFS, KEEP, 0, KEEP, 0, try_statfs, EROFS, PLAIN},
     /* For other cases. */
+    DOES(FS_LOOKUP, LEAVE, NULL, 0),
     DOES(FS_LOOKUP, DOWN, NULL, 0),
     DOES(FS_LOOKUP, CYCLE, NULL, 0),
     DOES(FS_READ, HANG, NULL, 0),
