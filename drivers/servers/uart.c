@@ -97,24 +97,17 @@ static int enqueue(struct queue *q, uint32_t client, const void *data,
     return 0;
 }
 
-/* Removes the job at *link. */
-static void dequeue(struct queue *q, struct job **link)
-{
-    struct job *job = *link;
-
-    *link = job->job_next;
-    if (*link == NULL)
-        q->queue_end = link;
-    free(job);
-}
-
 /* Replies to the first in a queue with *m and removes it; false: its client has
  * died or cannot receive the reply. */
 static bool reply_to(struct queue *q, struct message *m)
 {
-    bool taken = ipc_reply(q->queue_first->job_client, m) == 0;
+    struct job *job = q->queue_first;
+    bool taken = ipc_reply(job->job_client, m) == 0;
 
-    dequeue(q, &q->queue_first);
+    q->queue_first = job->job_next;
+    if (q->queue_first == NULL)
+        q->queue_end = &q->queue_first;
+    free(job);
     return taken;
 }
 
@@ -268,17 +261,6 @@ static int read_request(const struct message *m)
     return error;
 }
 
-/* Removes the job of a killed reader whose number this client has now. */
-static void forget_reader(uint32_t client)
-{
-    struct job **link = &reads.queue_first;
-
-    while (*link != NULL && (*link)->job_client != client)
-        link = &(*link)->job_next;
-    if (*link != NULL)
-        dequeue(&reads, link);
-}
-
 static void set_status_reply(struct message *m)
 {
     count.uart_waiting = head - tail;
@@ -294,7 +276,6 @@ static bool serve(struct message *m)
     int error = EINVAL;
     bool queues = label == UART_WRITE || label == UART_READ;
 
-    forget_reader(m->msg_client);
     if (label == UART_WRITE)
         error = write_request(m);
     else if (label == UART_READ)

@@ -16,8 +16,10 @@
  *          ECX    reply's tag  tag          -            tag
  *          EDX …  its words    words        -            words
  *
- * The client is a number that identifies a caller until it gets its reply.
- * Client 0 means a notification: word 0 has the bits, and no reply is expected.
+ * The client is a number that identifies a caller: its pid, and in the bits
+ * above, how often the pids had come round when it began. So a late reply to a
+ * caller that was killed does not get to a new task with its pid. Client 0 means
+ * a notification: word 0 has the bits, and no reply is expected.
  * ipc_reply_receive replies to the caller that this task received last, if that
  * still waits, and receives in the same call.
  *
@@ -41,9 +43,11 @@
 
 #include "kernel/abi/types.h"
 
-#define IPC_LABEL(tag) ((tag)&0xffff) /* the request; defined by the server */
-#define IPC_DATA       0x10000u       /* the message has bytes */
-#define IPC_HANDLE     0x20000u       /* the message has a handle */
+#define IPC_PID_BITS    18
+#define IPC_PID(client) ((client) & ((1u << IPC_PID_BITS) - 1))
+#define IPC_LABEL(tag)  ((tag)&0xffff) /* the request; defined by the server */
+#define IPC_DATA        0x10000u       /* the message has bytes */
+#define IPC_HANDLE      0x20000u       /* the message has a handle */
 
 #define IPC_DATA_MAX 65536u /* bytes in one message */
 

@@ -75,7 +75,7 @@ static inline void accept_call(struct task *server, struct task *client)
     if (server->task_ipc.ipc_buffer != NULL)
         server->task_ipc.ipc_buffer->ipc_session =
             session_number(client->task_session);
-    task_frame(server)->ebx = (uint32_t)client->task_pid;
+    task_frame(server)->ebx = client->task_ipc.ipc_client;
 }
 
 /* `client` no longer waits for a reply from `server`. */
@@ -387,12 +387,12 @@ int ipc_receive(struct port *port, struct ipc_buffer *buffer)
 /* The client of that number, if it waits for a reply from this task. */
 static struct task *find_client(const struct task *self, uint32_t number)
 {
-    struct task *t = self->task_ipc.ipc_last;
+    struct task *t = number == 0 ? self->task_ipc.ipc_last
+                                 : task_find((pid_t)IPC_PID(number));
 
-    if (number != 0 && (t == NULL || (uint32_t)t->task_pid != number))
-        t = task_find((pid_t)number);
-    if (t == NULL || t->task_ipc.ipc_state != IPC_REPLY ||
-        t->task_ipc.ipc_server != self || !ipc_waits(t))
+    if (t == NULL || (number != 0 && t->task_ipc.ipc_client != number) ||
+        t->task_ipc.ipc_state != IPC_REPLY || t->task_ipc.ipc_server != self ||
+        !ipc_waits(t))
         return NULL;
     return t;
 }

@@ -12,6 +12,7 @@
 #include "kernel/task/cache.h"
 #include "kernel/task/task.h"
 #include "kernel/abi/errno.h"
+#include "kernel/abi/ipc.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/ipi.h"
@@ -38,6 +39,8 @@ static struct pid *pids;
 static uint32_t pid_end; /* all pids given so far are lower */
 uint32_t pid_limit;
 uint32_t pid_last;
+static uint32_t pid_rounds = UINT32_MAX; /* 0 with the first task */
+_Static_assert(PAGING_MAX_RAM / PAGE_SIZE <= 1u << IPC_PID_BITS, "IPC_PID");
 static struct task *reaper; /* the parent of tasks without another */
 
 static void (*discard_hook)(struct session *s);
@@ -144,12 +147,14 @@ static bool assign_pid(struct task *t, struct task *parent)
 
     spin_assert_held(&sched_lock);
     pid_last = (pid_last + 1) % pid_limit;
+    pid_rounds += pid_last == 0;
     pid = &pids[pid_last];
     if (pid->pid_task != NULL || pid->pid_members != 0)
         return false;
     pid_end = MAX(pid_end, pid_last + 1);
     pid->pid_task = t;
     t->task_pid = (pid_t)pid_last;
+    t->task_ipc.ipc_client = pid_rounds << IPC_PID_BITS | pid_last;
     if (t->task_group == 0)
         t->task_group = t->task_pid;
     pids[t->task_group].pid_members++;

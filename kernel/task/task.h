@@ -92,11 +92,12 @@ struct task_ipc {
     struct list ipc_link;    /* in the list for ipc_state */
     struct list ipc_clients; /* received here, wait for their reply */
     uint8_t ipc_state;       /* enum ipc_state */
+    bool ipc_kernel;         /* called by the kernel (ipc_call_kernel) */
+    uint32_t ipc_client;     /* its number as a client: kernel/abi/ipc.h */
     struct port *ipc_port;   /* called, or received on */
     struct task *ipc_server; /* the task that must reply */
     struct task *ipc_last;   /* the caller received last, until the reply */
     struct ipc_buffer *ipc_buffer; /* a copy on the kernel stack, or NULL */
-    bool ipc_kernel;               /* called by the kernel (ipc_call_kernel) */
 };
 
 struct task {

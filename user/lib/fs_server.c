@@ -169,7 +169,8 @@ static int with_file(struct service *s, const struct message *m)
 /* The report of the child that mounts; accepted from no other task. */
 static int accept_report(struct service *s, const struct message *m)
 {
-    if (s->service_child == 0 || m->msg_client != (uint32_t)s->service_child)
+    if (s->service_child == 0 ||
+        (pid_t)IPC_PID(m->msg_client) != s->service_child)
         return -EINVAL;
     s->service_error = (int)m->msg_word[0];
     s->service_child = 0;

@@ -148,6 +148,7 @@ bool actor_start(struct actor *a, const char *name, size_t area)
     a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
     if (a->actor_task != NULL) {
         a->actor_pid = a->actor_task->task_pid;
+        a->actor_client = a->actor_task->task_ipc.ipc_client;
         actors[place_of(NULL)] = a;
         ktest_undo(end_again, a);
         actor_settle();

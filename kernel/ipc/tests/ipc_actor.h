@@ -27,6 +27,7 @@
 struct actor {
     struct task *actor_task;
     pid_t actor_pid;
+    uint32_t actor_client; /* its number as a client */
     struct wait_queue actor_idle;
     syscall_t *actor_call; /* what it does now; NULL: nothing */
     bool actor_ends;

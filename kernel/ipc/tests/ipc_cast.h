@@ -38,7 +38,7 @@ static inline void expect_received(const struct actor *client, uint32_t tag)
 {
     KT_TRUE(!actor_waits(&s));
     KT_EQ(s.actor_result, 0);
-    KT_EQ(s.actor_out[0], client == NULL ? 0 : client->actor_pid);
+    KT_EQ(s.actor_out[0], client == NULL ? 0 : client->actor_client);
     KT_EQ(s.actor_out[1], tag);
     if (client == NULL)
         return;
@@ -77,6 +77,6 @@ static inline bool call(struct actor *client, uint32_t handle, uint32_t tag)
 
 static inline int reply(const struct actor *client, uint32_t tag)
 {
-    return actor_result(&s, sys_ipc_reply, (uint32_t)client->actor_pid, tag,
+    return actor_result(&s, sys_ipc_reply, client->actor_client, tag,
                         tag * 1000);
 }

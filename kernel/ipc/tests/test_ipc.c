@@ -5,6 +5,7 @@
  * Tests: kernel/ipc/message.c, kernel/ipc/ipc_verify.c
  */
 #include "kernel/ipc/tests/ipc_cast.h"
+#include "kernel/task/sched_impl.h"
 
 /* ---- orders of call, receive and reply ---------------------------------- */
 
@@ -109,7 +110,7 @@ KTEST(ipc, a_reply_needs_a_client_of_its_own)
     call(&c, port_c, 1);
     KT_EQ(reply(&c, 1), -ESRCH); /* has not been received */
     KT_TRUE(receive());
-    KT_EQ(actor_result(&d, sys_ipc_reply, (uint32_t)c.actor_pid, 1, 1), -ESRCH);
+    KT_EQ(actor_result(&d, sys_ipc_reply, c.actor_client, 1, 1), -ESRCH);
     KT_EQ(reply(&c, 2), 0);
     KT_EQ(reply(&c, 3), -ESRCH); /* has its reply */
     expect_back(&c, 0);
@@ -217,6 +218,54 @@ KTEST(ipc, killed_callers_leave_the_queue)
     actor_end(&s);
 }
 
+static void set_last_pid(uint32_t pid)
+{
+    spin_lock(&sched_lock);
+    pid_last = pid;
+    spin_unlock(&sched_lock);
+}
+
+/* A new client c, with the pid of the old one, in the next round of pids. */
+static bool start_again(uint32_t pid)
+{
+    uint32_t before = pid_last;
+    bool started;
+
+    set_last_pid(pid_limit - 1);
+    started = actor_start(&c, "client-c", PAGE_SIZE);
+    if (started)
+        actor_end(&c);
+    set_last_pid(pid - 1);
+    started = started && actor_start(&c, "client-c", PAGE_SIZE);
+    set_last_pid(before);
+    return started;
+}
+
+KTEST(ipc, a_task_with_the_pid_of_a_killed_client_is_another)
+{
+    struct actor old;
+
+    if (!begin(1))
+        return;
+    call(&c, port_c, 1);
+    KT_TRUE(receive());
+    expect_received(&c, 1);
+    old = c;
+    actor_end(&c);
+    KT_REQUIRE(start_again((uint32_t)old.actor_pid));
+    KT_EQ(c.actor_pid, old.actor_pid);
+    port_c = actor_share(&s, port_s, &c, 0);
+    call(&c, port_c, 2);
+    KT_TRUE(receive());
+    expect_received(&c, 2);
+    KT_EQ(reply(&old, 1), -ESRCH);
+    KT_TRUE(actor_waits(&c));
+    KT_EQ(reply(&c, 2), 0);
+    expect_reply(&c, 2);
+    actor_end(&c);
+    actor_end(&s);
+}
+
 KTEST(ipc, reply_receive_passes_over_a_killed_client)
 {
     if (!begin(2))
@@ -284,7 +333,7 @@ KTEST(ipc, a_ready_client_is_passed_over)
     actor_settle();
     expect_back(&c, -EINTR);
     expect_received(&d, 2);
-    actor_tell(&s, sys_ipc_reply, (uint32_t)d.actor_pid, 0, 0, 0);
+    actor_tell(&s, sys_ipc_reply, d.actor_client, 0, 0, 0);
     KT_EQ(task_kill(NULL, d.actor_pid, SIGKILL), 0);
     actor_settle();
     expect_back(&s, -ESRCH);
@@ -315,7 +364,7 @@ KTEST(ipc, a_ready_receiver_is_passed_over)
     expect_back(&s, -EINTR);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     KT_TRUE(actor_do(&d, sys_ipc_receive, port_d, 0, 0));
-    KT_EQ(d.actor_out[0], c.actor_pid);
+    KT_EQ(d.actor_out[0], c.actor_client);
     KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
     KT_EQ(task_kill(NULL, d.actor_pid, SIGKILL), 0);
     KT_EQ(ipc_notify(d.actor_task->task_ipc.ipc_port, 1), 0);
@@ -393,7 +442,7 @@ KTEST(ipc, two_servers_at_one_port)
     expect_received(&c, 1);
     KT_TRUE(!call(&e, port_e, 2));
     expect_back(&d, 0);
-    KT_EQ(d.actor_out[0], e.actor_pid);
+    KT_EQ(d.actor_out[0], e.actor_client);
     /* neither replies to the other's client */
     KT_EQ(reply(&e, 1), -ESRCH);
     actor_end(&s);
@@ -401,7 +450,7 @@ KTEST(ipc, two_servers_at_one_port)
     KT_TRUE(!call(&c, port_c, 3)); /* waits for d, which lives */
     KT_TRUE(actor_do(&d, sys_ipc_reply_receive, port_d, 4, 4));
     expect_back(&e, 0);
-    KT_EQ(d.actor_out[0], c.actor_pid);
+    KT_EQ(d.actor_out[0], c.actor_client);
     KT_TRUE(!call(&e, port_e, 5));
     KT_EQ(actor_result(&d, actor_close, port_d, 0, 0), 0);
     expect_back(&e, -EPIPE);

@@ -73,7 +73,7 @@ static bool call(uint32_t tag)
 
 static int reply(uint32_t tag)
 {
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, tag, 6,
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, c.actor_client, tag, 6,
                             ACTOR_BUFFER));
     return s.actor_result;
 }
@@ -99,7 +99,7 @@ static void round_trip(uint32_t n, bool receiver_first)
     if (!receiver_first)
         KT_TRUE(receive());
     expect_back(&s, 0);
-    KT_EQ(s.actor_out[0], c.actor_pid);
+    KT_EQ(s.actor_out[0], c.actor_client);
     KT_EQ(s.actor_out[1], 9 | IPC_DATA);
     KT_EQ(s.actor_out[4], 7);
     KT_EQ(buffer_of(&s)->ipc_received, n);
@@ -228,7 +228,7 @@ KTEST(ipc_data, a_server_without_a_buffer)
     expect_back(&c, -EMSGSIZE);
     KT_TRUE(!call(IPC_DATA)); /* no bytes fit */
     expect_back(&s, 0);
-    KT_EQ(s.actor_out[0], c.actor_pid);
+    KT_EQ(s.actor_out[0], c.actor_client);
     end();
 }
 
@@ -361,8 +361,8 @@ KTEST(ipc_data, bad_addresses_of_a_reply)
     actor_buffer(&c, 0, 10, 0);
     KT_TRUE(!call(1));
     KT_TRUE(actor_do(&s, sys_ipc_receive, port, 0, 0));
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, 0, 0,
-                            ACTOR_HOLE));
+    KT_TRUE(
+        actor_do_buffer(&s, sys_ipc_reply, c.actor_client, 0, 0, ACTOR_HOLE));
     expect_back(&s, -EFAULT);
     expect_back(&c, -EFAULT);
     for (unsigned i = 0; i < 2; i++) {
@@ -527,7 +527,7 @@ static void kill_in_transfer(bool in_reply)
     KT_TRUE(hit && !at_rest);
     expect_back(&s, 0);
     expect_back(&c, in_reply ? 0 : -EINTR);
-    KT_EQ(actor_result(&s, sys_ipc_reply, (uint32_t)c.actor_pid, 0, 0), -ESRCH);
+    KT_EQ(actor_result(&s, sys_ipc_reply, c.actor_client, 0, 0), -ESRCH);
 }
 
 KTEST(ipc_data, killed_while_its_bytes_are_read)

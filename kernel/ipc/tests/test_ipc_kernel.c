@@ -65,7 +65,7 @@ static void expect_call(uint32_t tag)
 {
     KT_TRUE(!actor_waits(&s));
     KT_EQ(s.actor_result, 0);
-    KT_EQ(s.actor_out[0], c.actor_pid);
+    KT_EQ(s.actor_out[0], c.actor_client);
     KT_EQ(s.actor_out[1], tag);
     for (unsigned i = 0; i < 3; i++)
         KT_EQ(s.actor_out[2 + i], 40 + i);
@@ -107,8 +107,8 @@ KTEST(ipc_kernel, bytes_of_the_kernel)
     KT_TRUE(!kcall(7 | IPC_DATA));
     expect_call(7 | IPC_DATA);
     KT_EQ(memcmp(actor_memory(&s, ACTOR_RECEIVE), sent, sizeof(sent)), 0);
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, IPC_DATA,
-                            6, ACTOR_BUFFER));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, c.actor_client, IPC_DATA, 6,
+                            ACTOR_BUFFER));
     expect_kernel_back(0);
     KT_EQ(k.buffer.ipc_received, 5);
     KT_EQ(memcmp(came, "reply", 6), 0);
@@ -140,8 +140,8 @@ KTEST(ipc_kernel, no_handle_comes)
     actor_buffer(&s, 1, 100, (int)port_s);
     KT_TRUE(!kcall(1));
     KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid,
-                            IPC_HANDLE, 6, ACTOR_BUFFER));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, c.actor_client, IPC_HANDLE, 6,
+                            ACTOR_BUFFER));
     KT_EQ(s.actor_result, -EMSGSIZE);
     expect_kernel_back(-EMSGSIZE);
     KT_EQ(c.actor_task->task_handles->table_used, used);
@@ -156,8 +156,8 @@ KTEST(ipc_kernel, no_more_than_fits)
     actor_buffer(&s, sizeof(came) + 1, 100, 0);
     KT_TRUE(!kcall(1));
     KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
-    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, (uint32_t)c.actor_pid, IPC_DATA,
-                            6, ACTOR_BUFFER));
+    KT_TRUE(actor_do_buffer(&s, sys_ipc_reply, c.actor_client, IPC_DATA, 6,
+                            ACTOR_BUFFER));
     expect_kernel_back(-EMSGSIZE);
     KT_EQ(came[0], 0);
     end_both();
@@ -208,7 +208,7 @@ KTEST(ipc_kernel, the_other_receiver_goes)
     expect_back(&c, -EDEADLK);
     KT_TRUE(actor_waits(&d));
     KT_TRUE(actor_do(&c, sys_ipc_receive, own, 0, 0));
-    KT_EQ(c.actor_out[0], d.actor_pid);
+    KT_EQ(c.actor_out[0], d.actor_client);
     actor_end(&c);
     expect_back(&d, -EPIPE);
     actor_end(&d);

@@ -208,7 +208,7 @@ KTEST(ipc, another_receiver_opens_a_circle)
     other_c = actor_share(&s, other, &c, HANDLE_RECEIVE);
     KT_TRUE(!call(&s, port_s, 1));
     KT_TRUE(actor_do(&c, sys_ipc_receive, port_c, 0, 0));
-    KT_EQ(c.actor_out[0], s.actor_pid);
+    KT_EQ(c.actor_out[0], s.actor_client);
     /* all that could receive there would wait for one another */
     KT_TRUE(call(&c, other_c, 2));
     expect_back(&c, -EDEADLK);
