@@ -41,8 +41,12 @@ bool panic_exits;
 
 static bool set_exits(char *value)
 {
-    panic_exits = strcmp(value, "exit") == 0;
-    return panic_exits || strcmp(value, "shell") == 0;
+    bool exits = strcmp(value, "exit") == 0;
+
+    if (!exits && strcmp(value, "shell") != 0)
+        return false;
+    panic_exits = exits;
+    return true;
 }
 
 BOOT_OPTION(exits, "panic=", "panic=shell|exit",

@@ -200,8 +200,9 @@ static void replace_program(struct space *s, const char *path,
 
     self->task_session = session;
     self->task_privileged = false;
-    if (self->task_grant != NULL && !grant_exec(self, program))
-        ipc_irq_drop(self);
+    if (self->task_grant != NULL && self->task_grant->grant_program != program)
+        ipc_irq_drop(self); /* before another task may get the grant */
+    grant_exec(self, program);
 
     self->task_space = s;
     enter_directory(self, space_cr3(s));

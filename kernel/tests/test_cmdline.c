@@ -5,6 +5,7 @@
 #include "kernel/cmdline.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
+#include "kernel/x86/panic.h"
 
 static char line[128];
 static char size[32];
@@ -141,6 +142,7 @@ static void expect_refused(const char *name, const char *text)
 KTEST(cmdline, kernel_refuses_wrong_values)
 {
     size_t limit = cmdline_mem_limit();
+    bool exits = panic_exits;
 
     expect_refused("mem=", "");
     expect_refused("mem=", "0");
@@ -151,6 +153,8 @@ KTEST(cmdline, kernel_refuses_wrong_values)
     expect_refused("ws=", "1000001");
     expect_refused("budget=", "0");
     expect_refused("budget=", "-1");
+    expect_refused("panic=", exits ? "exits" : "shells");
+    KT_EQ(panic_exits, exits);
     KT_EQ(cmdline_mem_limit(), limit);
 }
 

@@ -31,9 +31,7 @@ static int signal_of(uint32_t vector)
 {
     switch (vector) {
     case TRAP_DIVIDE:
-    case 4: /* overflow */
-    case 16:
-    case 19: /* floating point */
+    case TRAP_OVERFLOW:
         return SIGFPE;
     case 1:
     case TRAP_BREAKPOINT:
@@ -141,8 +139,8 @@ static bool page_fault(struct trapframe *tf)
     uaddr_t addr = read_cr2();
     bool write = (tf->error & ERROR_WRITE) != 0;
     bool program = trap_from_user(tf);
-    bool copying =
-        tf->eip >= (uint32_t)copy_begin && tf->eip < (uint32_t)copy_end;
+    bool copying = !program && tf->eip >= (uint32_t)copy_begin &&
+                   tf->eip < (uint32_t)copy_end;
     struct space *s = task_self()->task_space;
     const char *why = NULL;
     int error = -EFAULT;

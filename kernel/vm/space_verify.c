@@ -10,13 +10,13 @@
 static const char *verify_fixed(const struct space *s, const struct region *r,
                                 uint32_t pte, uaddr_t addr)
 {
-    uint32_t first = *space_entry(s, r->region_start);
+    size_t first = *space_entry(s, r->region_start) >> PAGE_SHIFT;
     bool device = r->region_kind == REGION_DEVICE;
     size_t frame = pte >> PAGE_SHIFT;
 
     if ((pte & PTE_UNCOUNTED) == 0 || device != ((pte & PTE_NOCACHE) != 0))
         return "a page of a device or for DMA has wrong attributes";
-    if (pte - first != addr - r->region_start)
+    if (frame - first != (addr - r->region_start) >> PAGE_SHIFT)
         return "a region of a device or for DMA is not contiguous";
     if (device && frame < page_count &&
         page_array[frame].page_state != PAGE_RESERVED)

@@ -51,6 +51,7 @@ void trap_init(void)
     for (unsigned i = 0; i < TRAP_VECTORS; i++)
         trap_set_gate(i, trap_stubs[i]);
     idt[TRAP_BREAKPOINT] |= (uint64_t)GATE_USER << 32;
+    idt[TRAP_OVERFLOW] |= (uint64_t)GATE_USER << 32;
     idt[TRAP_DOUBLE_FAULT] = gate(GDT_DF_TSS, 0, GATE_TASK);
     idt[TRAP_SYSCALL] =
         gate(GDT_KERNEL_CODE, (uint32_t)trap_syscall, GATE_SYSCALL);

@@ -19,6 +19,7 @@
 #define TRAP_DEBUG        1
 #define TRAP_NMI          2
 #define TRAP_BREAKPOINT   3
+#define TRAP_OVERFLOW     4
 #define TRAP_OPCODE       6
 #define TRAP_DOUBLE_FAULT 8
 #define TRAP_STACK        12

@@ -222,6 +222,8 @@ KTEST(grant, verify_sees_broken_pages)
     space = s.actor_task->task_space;
     KT_REQUIRE(!is_error(at));
     pte = space_entry(space, at + PAGE_SIZE);
+    *pte ^= 0x60; /* accessed, dirty: the processor's */
+    KT_TRUE(space_verify(space) == NULL);
     *pte += PAGE_SIZE;
     KT_TRUE(strstr(space_verify(space), "not contiguous") != NULL);
     *pte -= PAGE_SIZE;

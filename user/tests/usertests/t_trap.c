@@ -34,6 +34,7 @@ INSTRUCTIONS(fake_page_fault, "int $0x0e")
 INSTRUCTIONS(fake_double_fault, "int $0x08")
 INSTRUCTIONS(divide, "xorl %%ecx, %%ecx\n movl $1, %%eax\n cltd\n idivl %%ecx")
 INSTRUCTIONS(breakpoint, "int3")
+INSTRUCTIONS(overflow, "movb $0x7f, %%al\n incb %%al\n into")
 INSTRUCTIONS(opcode, "ud2")
 INSTRUCTIONS(floating_point, "fld1")
 INSTRUCTIONS(single_step, "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
@@ -277,6 +278,7 @@ const struct test trap_tests[] = {
     TEST_KILLED(trap, fake_double_fault, SIGSEGV),
     TEST_KILLED(trap, divide, SIGFPE),
     TEST_KILLED(trap, breakpoint, SIGTRAP),
+    TEST_KILLED(trap, overflow, SIGFPE),
     TEST_KILLED(trap, opcode, SIGILL),
     TEST_KILLED(trap, floating_point, SIGILL),
     TEST_KILLED(trap, single_step, SIGTRAP),
