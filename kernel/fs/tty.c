@@ -88,14 +88,14 @@ static bool programs_own(void)
  * has been killed. */
 static int lock_in_turn(bool (*turn_has_come)(void))
 {
+    uint32_t seen = eventcount_read(&turn);
     int error = 0;
 
     spin_lock(&console_lock);
     while (error == 0 && !turn_has_come()) {
-        uint32_t seen = eventcount_read(&turn);
-
         spin_unlock(&console_lock);
         error = eventcount_wait(&turn, seen, true);
+        seen = eventcount_read(&turn);
         spin_lock(&console_lock);
     }
     if (task_killed())

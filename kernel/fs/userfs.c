@@ -185,9 +185,9 @@ static int is_unlinked(struct userfs *u, const struct inode *inode)
     bool received;
     int error = ask_once(u, &c, &received);
 
-    if (error != 0)
+    if (error != 0 && (!received || error == -EINTR))
         return error;
-    return result_of(&c) == 0 &&
+    return error == 0 && result_of(&c) == 0 &&
            c.request_buffer.ipc_received == sizeof(attr) &&
            attr.attr_nlink == 0 &&
            !inode_known(&u->userfs_fs, inode->inode_number);

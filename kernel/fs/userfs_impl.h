@@ -25,16 +25,23 @@ static inline struct userfs *userfs_of(const struct fs *fs)
     return (struct userfs *)fs;
 }
 
-/* The userfs_generation that an inode was last read from; and whether the inode
- * has changed since in a way that replies do not report. */
+/* The low bits of inode_data; above is userfs_generation. */
+enum {
+    USERFS_CHANGED = 1, /* since it was read, as no reply reports */
+    USERFS_WRITTEN = 2, /* since the last fsync */
+    USERFS_LOST = 4,    /* likewise, to a server that has died */
+    USERFS_SHIFT = 3,
+};
+
+/* The number of the server that an inode was last read from. */
 static inline uint32_t userfs_generation(const struct inode *inode)
 {
-    return (uint32_t)(uintptr_t)inode->inode_data >> 1;
+    return (uint32_t)(uintptr_t)inode->inode_data >> USERFS_SHIFT;
 }
 
-static inline bool userfs_changed(const struct inode *inode)
+static inline bool userfs_has(const struct inode *inode, uint32_t bits)
 {
-    return ((uintptr_t)inode->inode_data & 1) != 0;
+    return ((uint32_t)(uintptr_t)inode->inode_data & bits) != 0;
 }
 
 /* A request and its reply. */

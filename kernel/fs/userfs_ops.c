@@ -9,7 +9,9 @@
  * inode_data records which of the successive servers the inode was last read
  * from, and whether it has changed since in a way that replies do not report
  * (size and links of a directory, blocks of a file). If so, it is read again
- * before its attributes are used. After a change without a reply it is unsure:
+ * before its attributes are used. It also records whether the file was written
+ * since the last fsync, which fails once if the server has died since. After a
+ * change without a reply it is unsure:
  * it is read again before the next request, and may then have no link.
  */
 #include "kernel/abi/errno.h"
@@ -23,14 +25,25 @@ static struct userfs *userfs(const struct inode *inode)
     return userfs_of(inode->inode_fs);
 }
 
-static void set_read(struct inode *inode, uint32_t generation, bool changed)
+static void set_bits(struct inode *inode, uint32_t bits)
 {
-    inode->inode_data = (void *)(uintptr_t)(generation << 1 | changed);
+    inode->inode_data = (void *)((uintptr_t)inode->inode_data | bits);
+}
+
+/* It has been read from the server of that number. */
+static void set_read(struct inode *inode, uint32_t generation)
+{
+    uint32_t bits =
+        (uint32_t)(uintptr_t)inode->inode_data & (USERFS_WRITTEN | USERFS_LOST);
+
+    if (bits != 0 && generation != userfs_generation(inode))
+        bits = USERFS_LOST;
+    inode->inode_data = (void *)(uintptr_t)(generation << USERFS_SHIFT | bits);
 }
 
 static void inode_changed(struct inode *inode)
 {
-    set_read(inode, userfs_generation(inode), true);
+    set_bits(inode, USERFS_CHANGED);
 }
 
 /* After a request to change an inode. If the client was killed, the server may
@@ -68,7 +81,7 @@ static void take_attr(struct inode *inode, const struct fs_attr *attr,
     if (inode->inode_type != FILE_DEVICE)
         inode->inode_blocks = attr->attr_blocks;
     inode->inode_unsure = false;
-    set_read(inode, generation, false);
+    set_read(inode, generation);
 }
 
 static int userfs_read_inode(struct inode *inode)
@@ -153,7 +166,7 @@ static int userfs_refresh(struct inode *inode, bool all)
 {
     int error = usable(inode);
 
-    if (error == 0 && all && userfs_changed(inode))
+    if (error == 0 && all && userfs_has(inode, USERFS_CHANGED))
         error = read_again(inode);
     return error;
 }
@@ -415,7 +428,7 @@ static ssize_t store(struct inode *inode, uint32_t offset, void *buf, size_t n)
         size < offset + (uint32_t)result)
         return -EIO;
     inode->inode_size = size;
-    inode_changed(inode);
+    set_bits(inode, USERFS_CHANGED | USERFS_WRITTEN);
     return result;
 }
 
@@ -435,7 +448,7 @@ static int userfs_truncate(struct inode *inode, uint32_t size)
     note_killed(inode, result);
     if (result < 0)
         return result;
-    inode_changed(inode);
+    set_bits(inode, USERFS_CHANGED | USERFS_WRITTEN);
     if (result > 0)
         return -EIO;
     inode->inode_size = size;
@@ -507,6 +520,11 @@ static int userfs_sync(struct fs *fs, struct inode *inode)
     int32_t result = inode == NULL ? userfs_call(userfs_of(fs), &c)
                                    : request_about(inode, &c);
 
+    if (result == 0 && inode != NULL) {
+        result = userfs_has(inode, USERFS_LOST) ? -EIO : 0;
+        inode->inode_data = (void *)((uintptr_t)inode->inode_data &
+                                     ~(USERFS_WRITTEN | USERFS_LOST));
+    }
     return result > 0 ? -EIO : result;
 }
 

@@ -25,17 +25,15 @@ int32_t sys_mount(uint32_t handle, uint32_t path, NO_C)
     return error;
 }
 
-/* A path through a file system whose server has died is compared with those of
- * the mounts. */
+/* A path that cannot be followed, such as one through a file system whose server
+ * has died or was replaced, is compared with those of the mounts. */
 static int unmount(const char *path, struct inode *cwd)
 {
     struct inode *root = NULL;
     int error = path_lookup(path, cwd, &root);
 
-    if (error == -EIO)
+    if (error != 0)
         root = fs_find_mount(path);
-    else if (error != 0)
-        return error;
     return root == NULL ? error : userfs_unmount(root);
 }
 

@@ -190,7 +190,8 @@ static void enter_directory(struct task *self, uint32_t cr3)
 
 /* ---- exec --------------------------------------------------------------- */
 
-/* From here on the old program no longer exists. */
+/* From here on the old program no longer exists, nor do its clients have a
+ * server. */
 static void replace_program(struct space *s, const char *path,
                             struct inode *program, struct session *session,
                             uint32_t entry, uint32_t esp)
@@ -203,6 +204,7 @@ static void replace_program(struct space *s, const char *path,
     if (self->task_grant != NULL && self->task_grant->grant_program != program)
         ipc_irq_drop(self); /* before another task may get the grant */
     grant_exec(self, program);
+    ipc_task_exit(self);
 
     self->task_space = s;
     enter_directory(self, space_cr3(s));

@@ -348,6 +348,30 @@ static void dead_server_number_again(void)
     liar_end(server);
 }
 
+/* A file that was written is synced: the first server may not have stored
+ * it. */
+static void dead_server_unsynced(void)
+{
+    pid_t server = liar_begin();
+    int h = open("m/f", O_RDWR);
+
+    CHECK(h >= 0);
+    for (int i = 0; i < 2; i++) {
+        EQUAL(write(h, "12345", 5), 5);
+        if (i == 0)
+            EQUAL(fsync(h), 0);
+        EQUAL(kill(server, SIGKILL), 0);
+        expect_signal(server, SIGKILL);
+        server = succeed();
+        EQUAL(mount(liar_port, "m"), 0);
+        if (i == 1)
+            FAILS(fsync(h), EIO);
+        EQUAL(fsync(h), 0);
+    }
+    EQUAL(close(h), 0);
+    liar_end(server);
+}
+
 /* The same while the file is written: the successor may have given its number
  * to another file. */
 static void write_fails(int h)
@@ -456,11 +480,19 @@ static void dead_server_change_across(void)
 }
 
 const struct test dead_server_tests[] = {
-    TEST(dead_server, hangs),          TEST(dead_server, release_dies),
-    TEST(dead_server, successor),      TEST(dead_server, change_once),
-    TEST(dead_server, change_across),  TEST(dead_server, no_successor),
-    TEST(dead_server, impostor),       TEST(dead_server, orphan),
-    TEST(dead_server, orphan_written), TEST(dead_server, storm),
-    TEST(dead_server, release_hangs),  TEST(dead_server, number_again),
-    TEST(dead_server, new_name),       TEST_END,
+    TEST(dead_server, hangs),
+    TEST(dead_server, release_dies),
+    TEST(dead_server, successor),
+    TEST(dead_server, change_once),
+    TEST(dead_server, change_across),
+    TEST(dead_server, no_successor),
+    TEST(dead_server, impostor),
+    TEST(dead_server, orphan),
+    TEST(dead_server, orphan_written),
+    TEST(dead_server, storm),
+    TEST(dead_server, release_hangs),
+    TEST(dead_server, number_again),
+    TEST(dead_server, new_name),
+    TEST(dead_server, unsynced),
+    TEST_END,
 };

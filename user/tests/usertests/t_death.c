@@ -111,6 +111,25 @@ static void death_server_exits(void)
     expect_exit(server, 0);
 }
 
+static void receive_and_execute(int at)
+{
+    char *argv[] = {"sleep", "60", NULL};
+    struct message m = {0};
+
+    EQUAL(ipc_receive(at, &m), 0);
+    execvp("sleep", argv);
+    _exit(127);
+}
+
+/* The next program does not know the call. */
+static void death_server_executes(void)
+{
+    pid_t server = start_server(receive_and_execute);
+
+    expect_exit(start_client(expect_epipe), 0);
+    end_server(server);
+}
+
 static void receive_and_close(int at)
 {
     struct message m = {0};
@@ -308,10 +327,17 @@ static void death_handle_is_closed(void)
 }
 
 const struct test death_tests[] = {
-    TEST(death, server_before),       TEST(death, server_queued),
-    TEST(death, server_before_reply), TEST(death, server_exits),
-    TEST(death, port_closed),         TEST(death, one_of_two),
-    TEST(death, while_copying),       TEST(death, client_queued),
-    TEST(death, client_received),     TEST(death, receiving),
-    TEST(death, handle_is_closed),    TEST_END,
+    TEST(death, server_before),
+    TEST(death, server_queued),
+    TEST(death, server_before_reply),
+    TEST(death, server_exits),
+    TEST(death, port_closed),
+    TEST(death, one_of_two),
+    TEST(death, while_copying),
+    TEST(death, client_queued),
+    TEST(death, client_received),
+    TEST(death, receiving),
+    TEST(death, handle_is_closed),
+    TEST(death, server_executes),
+    TEST_END,
 };

@@ -171,6 +171,11 @@ static int try_statfs(unsigned i)
     ((uint32_t)(reclen) | (uint32_t)(type) << 16 | (uint32_t)(namlen) << 24)
 
 const struct lie liar_tells[] = {
+    /* The program gets the server's own errors. */
+    {FS_LOOKUP, -ENOENT, KEEP, KEEP, KEEP, 0, try_look, ENOENT, PLAIN},
+    {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, liar_try_read, ENOSPC, PLAIN},
+    {FS_STAT, -EROFS, KEEP, 0, KEEP, 0, try_statfs, EROFS, PLAIN},
+    /* And else EIO. */
     SAYS(FS_LOOKUP, 5, KEEP, KEEP, try_look),
     SAYS(FS_LOOKUP, INT32_MIN, KEEP, KEEP, try_look),
     SAYS(FS_LOOKUP, KEEP, 0, KEEP, try_look),
@@ -240,9 +245,6 @@ const struct lie liar_tells[] = {
     DOES(FS_LOOKUP, OWN, try_look, EDEADLK),
     DOES(FS_LOOKUP, SYNC, try_look, EDEADLK),
     DOES(FS_LOOKUP, WRONG, try_look, 0),
-    /* The program gets the server's own errors. */
-    {FS_READ, -ENOSPC, KEEP, 0, KEEP, 0, liar_try_read, ENOSPC, PLAIN},
-    {FS_STAT, -EROFS, KEEP, 0, KEEP, 0, try_statfs, EROFS, PLAIN},
     /* For other cases. */
     DOES(FS_LOOKUP, LEAVE, NULL, 0),
     DOES(FS_LOOKUP, DOWN, NULL, 0),

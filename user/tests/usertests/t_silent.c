@@ -217,7 +217,8 @@ static void silent_rename(void)
     liar_end(server);
 }
 
-/* The outer server has died: no path leads to the mount any more. */
+/* The outer server has died, or has no such directory: no path leads to the
+ * mount any more. */
 static void silent_nested(void)
 {
     pid_t server = liar_begin();
@@ -230,6 +231,14 @@ static void silent_nested(void)
     EQUAL(close(liar_port), 0);
     FAILS(umount("m"), EBUSY);
     EQUAL(umount(path), 0);
+    server = spawn_server(liar_run, &liar_port);
+    EQUAL(mount(liar_port, "m"), 0);
+    EQUAL(mount(inner_port, "m/d"), 0);
+    liar_order(liar_find(liar_tells, FS_LOOKUP, PLAIN));
+    FAILS(umount("m"), EBUSY);
+    EQUAL(umount(path), 0);
+    expect_killed(server);
+    EQUAL(close(liar_port), 0);
     expect_killed(inner);
     EQUAL(close(inner_port), 0);
     EQUAL(umount("m"), 0);
