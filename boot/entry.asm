@@ -49,6 +49,7 @@ global _start
 _start:
         mov     esi, eax
         mov     esp, boot_stack_top - KERNEL_BASE
+        cld                             ; Multiboot says nothing of DF
         call    processor_check
         rdtsc
         mov     [boot_tsc - KERNEL_BASE], eax

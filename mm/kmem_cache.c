@@ -211,7 +211,6 @@ bool kmem_grow_or_wait(struct kmem_cache *cp, int flags)
 {
     bool found;
 
-    refuse_destroyed(cp);
     if (kmem_cache_grow(cp))
         return true;
     if (MM_MAGAZINES)
@@ -247,6 +246,7 @@ static __attribute__((noinline)) void *alloc_grow(struct kmem_cache *cp,
     void *buf = NULL;
 
     while (buf == NULL) {
+        refuse_destroyed(cp);
         if (MM_DEBUG && (KMEM_FLAGS(cp) & KMF_DEBUG) != 0)
             return kmem_alloc_debug(cp, 0, flags);
         if (!kmem_grow_or_wait(cp, flags))

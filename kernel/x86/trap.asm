@@ -96,7 +96,7 @@ trap_common:
         jmp     to_user
 
 %ifdef CONFIG_SMP
-; Messages of other processors: call.c.
+; Messages of other processors: ipi.c.
 trap_shootdown:
         push    dword 0
         push    dword TRAP_SHOOTDOWN

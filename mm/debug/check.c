@@ -336,6 +336,9 @@ static const char *bufctl_error(const struct kmem_cache *cp,
 {
     const struct kmem_slab *sp = bdp->bufctl.bufctl_slab;
 
+    *kind = KMERR_DUPFREE;
+    if (bdp->bufctl_state == KMEM_BUF_BUSY)
+        return "it is being freed, or allocated, at this moment";
     *kind = KMERR_BADBUFCTL;
     if (bdp->bufctl_state != KMEM_BUF_USED)
         return "it does not say that its buffer is allocated";
