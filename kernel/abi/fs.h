@@ -38,9 +38,9 @@
  * A file without a link lives until FS_RELEASE, which the next task with a
  * request sends before that, after the file was closed. A server that restarts
  * frees such files. A port is to be mounted once: two mounts know nothing of
- * each other's open files. FS_SYNC returns when all earlier writes (to that file, or to any) are
- * on disk. FS_UNMOUNT writes everything and ends the mount; after it only
- * FS_STAT comes, if the port is mounted again.
+ * each other's open files. FS_SYNC returns when all earlier writes (to that
+ * file, or to any) are on disk. FS_UNMOUNT writes everything and ends the
+ * mount; after it only FS_STAT comes, if the port is mounted again.
  */
 #pragma once
 

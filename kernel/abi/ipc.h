@@ -18,8 +18,8 @@
  *
  * The client is a number that identifies a caller: its pid, and in the bits
  * above, how often the pids had come round when it began. So a late reply to a
- * caller that was killed does not get to a new task with its pid. Client 0 means
- * a notification: word 0 has the bits, and no reply is expected.
+ * caller that was killed does not get to a new task with its pid. Client 0
+ * means a notification: word 0 has the bits, and no reply is expected.
  * ipc_reply_receive replies to the caller that this task received last, if that
  * still waits, and receives in the same call.
  *
