@@ -139,9 +139,11 @@ def outside():
 
 
 def start(machine, *servers):
+    """Until each waits for a message, so that its name is, or is about to be,
+    registered before others look it up."""
     for server in servers:
         machine.command(f"run -b -s {server}")
-        machine.command("run sleep 0")
+        machine.until("ps", rf"message +{server}\r?$")
 
 
 def pattern(n):
