@@ -159,6 +159,30 @@ def test_a_directory_of_thousands(form, tmp_path):
     assert len([line for line in listed if "another-" in line]) == 1500
 
 
+@pytest.mark.parametrize("form", ["1k-128", "4k-256"])
+@pytest.mark.parametrize("offset, filler", [(484, 32), (504, 0), (508, 56)])
+def test_room_in_a_free_entry_of_two_sectors(offset, filler, form, tmp_path):
+    """The entry, of 60 bytes, is split. What remains at its offset must be long
+    enough for an entry, and for the name in it. Not all new names have room
+    elsewhere in the first block. The filler is the length of the first
+    name."""
+    image = make(tmp_path / "image", form, "2M", "-N", "256")
+    (tmp_path / "empty").touch()
+    names = ["first".ljust(filler, "-")] if filler > 0 else []
+    names += [f"{i}".ljust(52, "-") for i in range(120)]
+    script = tmp_path / "script"
+    script.write_text("mkdir d\n" + "".join(
+        f"write {tmp_path}/empty d/{name}\n" for name in names), "utf-8")
+    run("debugfs", "-w", "-f", script, image)
+    entry = dump(image, "/d", tmp_path)[offset:offset + 60]
+    gone = entry[8:].decode()
+    assert int.from_bytes(entry[4:6], "little") == 60 and gone in names
+    said = core(image, f"rm /d/{gone}", "sync",
+                "many /d/new-name-of-23-letters 0 5", "sync", "ls /d")
+    assert len(said.splitlines()) == len(names) - 1 + 5
+    clean(image)
+
+
 def test_a_listing_goes_on_inside_an_entry(tmp_path):
     """Between two getdents the entry at which the second one starts was joined
     with the free one before it, and is in a new one now."""

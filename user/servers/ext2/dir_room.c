@@ -65,10 +65,12 @@ static uint32_t sector_end(uint32_t at)
     return (at / SECTOR + 1) * SECTOR;
 }
 
-/* The position of the first new header. */
+/* The position of the first new header. A free entry remains long enough for
+ * one, too: those of other systems may begin 4 or 8 bytes before a sector's
+ * end. */
 static uint32_t first_piece(uint32_t at, uint32_t used)
 {
-    uint32_t start = at + used;
+    uint32_t start = at + MAX(used, DIRENT_MIN);
 
     if (start / SECTOR == at / SECTOR || sector_end(start) - start < DIRENT_MIN)
         return sector_end(start);
@@ -98,6 +100,7 @@ static uint32_t pieces(struct buffer *b, uint32_t at, uint32_t used, bool write)
 static int cut_up(struct ext2 *fs, struct buffer *b, uint32_t at)
 {
     uint32_t used = in_use(fs, b, at);
+    uint32_t size = first_piece(at, used) - at;
     int r = epoch_commit(fs);
 
     if (r < 0)
@@ -109,7 +112,10 @@ static int cut_up(struct ext2 *fs, struct buffer *b, uint32_t at)
         r = disk_flush(fs);
     if (r < 0)
         return r;
-    entry(b, at)->d_rec_len = (uint16_t)(first_piece(at, used) - at);
+    if (used == 0)
+        free_entry(b, at, size); /* its old name may be longer */
+    else
+        entry(b, at)->d_rec_len = (uint16_t)size;
     buffer_dirty(fs, b);
     return 0;
 }
