@@ -142,6 +142,20 @@ def test_a_file_too_large_to_be_written_stays(tmp_path):
         (tmp_path / "got").read_bytes()[9:]
 
 
+def test_a_longer_file_has_zeroes_after_its_old_end(tmp_path):
+    """A power cut or another system may have left other bytes there, in the
+    last block."""
+    image = make(tmp_path / "image")
+    ways = {"/longer": "truncate {} 1000", "/hole": "write {} 500 500 2"}
+    core(image, *(f"write {name} 0 400 1" for name in ways))
+    for name in ways:
+        run("debugfs", "-w", "-R", f"sif {name} size 100", image)
+    for name, way in ways.items():
+        core(image, way.format(name), f"get {name} {tmp_path}/got")
+        assert not any((tmp_path / "got").read_bytes()[100:500])
+    clean(image)
+
+
 @each_format
 def test_a_directory_of_thousands(form, tmp_path):
     image = make(tmp_path / "image", form, "4M", "-N", "4000")

@@ -1,8 +1,9 @@
 /*
  * Contents of files: read, write, truncate.
  *
- * The bytes of a last block after the end of its file are zeroes, so growing a
- * file needs no clearing.
+ * A file that gets shorter has zeroes after its end in its last block, as other
+ * systems expect. A power cut may leave other bytes there, because contents may
+ * be written before the size: a file that grows clears them.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"
@@ -144,6 +145,27 @@ ssize_t ext2_read(void *opaque, uint32_t file, uint32_t offset, void *buf,
 
 /* ---- writing ------------------------------------------------------------ */
 
+/* Clears from `size` to the end of its block. */
+static int clear_tail(struct ext2 *fs, struct node *n, uint32_t size)
+{
+    uint32_t in_block = size % fs->fs_block_size;
+    struct buffer *b;
+    uint32_t block;
+    int r =
+        in_block == 0 ? 0 : map_get(fs, n, size / fs->fs_block_size, &block);
+
+    if (r < 0 || in_block == 0 || block == 0)
+        return r;
+    r = buffer_get(fs, block, BUFFER_DATA, &b);
+    if (r < 0)
+        return r;
+    memset(b->buf_data + in_block, 0, fs->fs_block_size - in_block);
+    b->buf_owner = n->node_number;
+    buffer_dirty(fs, b);
+    buffer_put(b);
+    return 0;
+}
+
 /* The buffer for `part` bytes of a block: with its contents, unless all of them
  * will be overwritten. */
 static int write_buffer(struct ext2 *fs, struct node *n, uint32_t index,
@@ -189,6 +211,8 @@ static ssize_t write_all(struct ext2 *fs, struct node *n, uint32_t offset,
     if (bytes > 0 && (offset >= most || n->node_inode.i_size > most))
         return -EFBIG;
     bytes = MIN(bytes, most - offset);
+    if (offset > n->node_inode.i_size)
+        r = clear_tail(fs, n, n->node_inode.i_size);
     while (done < bytes && r == 0) {
         uint32_t at = offset + done;
         uint32_t part =
@@ -232,39 +256,16 @@ ssize_t ext2_write(void *opaque, uint32_t file, uint32_t offset,
 
 /* ---- truncating --------------------------------------------------------- */
 
-/* Clears from `size` to the end of its block. */
-static int clear_tail(struct ext2 *fs, struct node *n, uint32_t size)
-{
-    uint32_t in_block = size % fs->fs_block_size;
-    struct buffer *b;
-    uint32_t block;
-    int r =
-        in_block == 0 ? 0 : map_get(fs, n, size / fs->fs_block_size, &block);
-
-    if (r < 0 || in_block == 0 || block == 0)
-        return r;
-    r = buffer_get(fs, block, BUFFER_DATA, &b);
-    if (r < 0)
-        return r;
-    memset(b->buf_data + in_block, 0, fs->fs_block_size - in_block);
-    b->buf_owner = n->node_number;
-    buffer_dirty(fs, b);
-    buffer_put(b);
-    return 0;
-}
-
 static int resize(struct ext2 *fs, struct node *n, uint32_t size)
 {
-    int r = 0;
+    uint32_t end = MIN(size, n->node_inode.i_size);
+    int r;
 
     if (size > map_size_max(fs))
         return -EFBIG;
-    if (size < n->node_inode.i_size) {
-        r = clear_tail(fs, n, size);
-        if (r == 0)
-            r = map_cut(fs, n,
-                        (size + fs->fs_block_size - 1) / fs->fs_block_size);
-    }
+    r = clear_tail(fs, n, end);
+    if (r == 0 && size == end)
+        r = map_cut(fs, n, (size + fs->fs_block_size - 1) / fs->fs_block_size);
     if (r < 0)
         return r;
     n->node_inode.i_size = size;
