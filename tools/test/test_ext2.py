@@ -422,6 +422,22 @@ def test_a_repair_counts_what_was_free_by_mistake(tmp_path):
     clean(image)
 
 
+def test_a_repair_counts_the_files_that_share_attributes(tmp_path):
+    """The count on the disk does not include a file whose removal a power cut
+    has prevented."""
+    image = make(tmp_path / "image")
+    core(image, "write /a 0 9 1", "write /b 0 9 2")
+    run("debugfs", "-w", "-R", "ea_set /a user.colour blue", image)
+    block = re.search(r"File ACL: (\d+)",
+                      run("debugfs", "-R", "stat /a", image)).group(1)
+    for command in (f"sif /b file_acl {block}", "ssv state 0"):
+        run("debugfs", "-w", "-R", command, image)
+    core(image)
+    clean(image)
+    core(image, "rm /a", "sync", "write /c 0 200000 3", "sync", "rm /b")
+    clean(image)
+
+
 def test_a_commit_of_more_inodes_than_buffers(tmp_path):
     """100 inodes in as many blocks; there are 64 buffers."""
     image = make(tmp_path / "image", "4k-256", "8M", "-N", "2048")

@@ -105,6 +105,30 @@ static int cut_off(struct ext2 *fs, struct node *n)
                    size / fs->fs_block_size + (size % fs->fs_block_size != 0));
 }
 
+/* A block of attributes, which inodes may share: counts them anew, because a
+ * power cut may leave a wrong count. */
+static int own_attributes(struct recovery *r, uint32_t block)
+{
+    struct ext2_attr_block *a;
+    struct buffer *b;
+    int first = mark(r, block, false);
+    int result = first;
+
+    if (result >= 0)
+        result = buffer_get(r->rec_fs, block, BUFFER_META, &b);
+    if (result < 0)
+        return result;
+    a = (struct ext2_attr_block *)b->buf_data;
+    if (!block_valid(r->rec_fs, block) || a->h_magic != EXT2_ATTR_MAGIC) {
+        result = ext2_damage(r->rec_fs, "no attributes in block", block);
+    } else {
+        a->h_refcount = first ? 1 : a->h_refcount + 1;
+        buffer_dirty(r->rec_fs, b);
+    }
+    buffer_put(b);
+    return result;
+}
+
 static int own_node(struct recovery *r, struct node *n)
 {
     struct ext2 *fs = r->rec_fs;
@@ -118,15 +142,15 @@ static int own_node(struct recovery *r, struct node *n)
             result = mark_inode(r, &n->node_inode, true, &count);
     }
     if (result == 0 && attributes != 0) {
-        result = mark(r, attributes, false);
+        result = own_attributes(r, attributes);
         count++;
     }
     count *= fs->fs_block_sectors;
-    if (result >= 0 && n->node_inode.i_blocks != count) {
+    if (result == 0 && n->node_inode.i_blocks != count) {
         n->node_inode.i_blocks = count;
         node_dirty(fs, n);
     }
-    return result < 0 ? result : 0;
+    return result;
 }
 
 static int own(struct recovery *r, uint32_t number)
@@ -417,9 +441,7 @@ static int each(struct recovery *r,
     for (uint32_t i = 1; i <= fs->fs_super.s_inodes_count; i++) {
         int result = f(r, i);
 
-        if (result < 0)
-            return result;
-        if (fs->fs_node_dirty > NODES_MAX / 2)
+        if (result == 0)
             result = epoch_begin(fs);
         if (result < 0)
             return result;
