@@ -571,6 +571,18 @@ def test_the_disk_that_a_refusal_recommends_is_served(tmp_path):
     clean(image)
 
 
+@pytest.mark.parametrize("features", ["orphan_file", "sparse_super2"])
+def test_places_that_a_compatible_feature_reserves(features, tmp_path):
+    """An inode without a name, and copies of the superblock in other groups:
+    a mount after a crash finds nothing wrong."""
+    image = tmp_path / "image"
+    run("mke2fs", "-q", "-F", "-t", "ext2", "-b", "1024", "-O",
+        f"has_journal,{features}", image, "40M")
+    core(image, "write /f 0 400 1", "fsync /f", "crash")
+    assert "0 inodes, 0 blocks repaired" in core(image, "write /f 0 9 2")
+    clean(image)
+
+
 @pytest.mark.parametrize("change", [wrong_super(100, 0x40 | 3),
                                     wrong_super(58, 3, 2)])
 def test_images_that_must_not_be_written_are_read_only(change, tmp_path):

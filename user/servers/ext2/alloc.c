@@ -61,9 +61,13 @@ static bool power_of(uint32_t n, uint32_t base)
 /* Whether a group begins with a copy of superblock and descriptors. */
 static bool has_copy(const struct ext2 *fs, uint32_t group)
 {
-    return !(fs->fs_super.s_feature_ro_compat & RO_COMPAT_SPARSE_SUPER) ||
-           group <= 1 || power_of(group, 3) || power_of(group, 5) ||
-           power_of(group, 7);
+    const struct ext2_super *s = &fs->fs_super;
+
+    if (s->s_feature_compat & COMPAT_SPARSE_SUPER2)
+        return group == 0 || group == s->s_backup_bgs[0] ||
+               group == s->s_backup_bgs[1];
+    return !(s->s_feature_ro_compat & RO_COMPAT_SPARSE_SUPER) || group <= 1 ||
+           power_of(group, 3) || power_of(group, 5) || power_of(group, 7);
 }
 
 static uint32_t copy_blocks(const struct ext2 *fs, uint32_t group)

@@ -29,7 +29,8 @@ enum {
 
 enum {
     COMPAT_HAS_JOURNAL = 4,
-    COMPAT_DIR_INDEX = 0x20
+    COMPAT_DIR_INDEX = 0x20,
+    COMPAT_SPARSE_SUPER2 = 0x200
 };
 enum {
     INCOMPAT_FILETYPE = 2,
@@ -74,7 +75,11 @@ struct ext2_super {
     uint16_t s_reserved_gdt_blocks; /* after the descriptors */
     uint8_t s_journal_uuid[16];     /* of a journal on another disk */
     uint32_t s_journal_inum;        /* else: its inode */
-    uint8_t s_rest[796];
+    uint8_t s_not_used[360];
+    uint32_t s_backup_bgs[2]; /* COMPAT_SPARSE_SUPER2: groups with copies */
+    uint8_t s_not_used_either[44];
+    uint32_t s_orphan_file_inum; /* an inode without a name; 0: none */
+    uint8_t s_rest[380];
 };
 _Static_assert(sizeof(struct ext2_super) == 1024, "the superblock's size");
 

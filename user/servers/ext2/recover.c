@@ -38,10 +38,11 @@ static bool bit(const uint8_t *map, uint32_t i)
 /* ---- owners ------------------------------------------------------------- */
 
 /* Reserved inodes (bad blocks, room for descriptors) may have blocks that files
- * may not. */
+ * may not, and no name. */
 static bool is_file(const struct ext2 *fs, uint32_t number)
 {
-    return number == EXT2_ROOT || number >= fs->fs_first_inode;
+    return number == EXT2_ROOT || (number >= fs->fs_first_inode &&
+                                   number != fs->fs_super.s_orphan_file_inum);
 }
 
 /* 1: marked; 0: it was marked already, and may have several owners. */
