@@ -377,6 +377,23 @@ def test_the_second_fsync_leaves_the_directory_alone(tmp_path):
     assert "later" not in run("debugfs", "-R", "ls -p /d", image)
 
 
+def test_contents_that_were_written_early_come_before_their_numbers(tmp_path):
+    """There are 256 buffers: when /h has used all of them, the new contents of
+    /f are written. The drive must have kept them before the fsync of /f writes
+    their numbers, although it has no contents and no bitmap to write."""
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 20000 1", "write /g 0 1000 1",
+         "write /h 0 600000 1")
+    said = core(image, "write /f 20000 100000 2", "write /g 1000 1000 2",
+                "fsync /g", "counts", "write /h 0 200000 3", "counts",
+                "fsync /f", "counts")
+    synced, early, last = (count(line) for line in said.splitlines())
+    assert early["writes"] > synced["writes"]
+    # numbers, and the inode
+    assert last["writes"] - early["writes"] == 2
+    assert last["flushes"] - early["flushes"] == 3
+
+
 def test_fsync_of_a_file_with_new_names_in_two_directories(tmp_path):
     image = make(tmp_path / "image")
     core(image, "mkdir /d", "mkdir /e", "sync", "write /d/a 0 9000 1",

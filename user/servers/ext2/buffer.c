@@ -46,6 +46,7 @@ int disk_write(struct ext2 *fs, uint32_t sector, uint32_t n, const void *buf)
     fs->fs_counts.count_write_sectors += n;
     if (fs->fs_disk.disk_write(fs->fs_disk.disk_arg, sector, n, buf) < 0)
         return disk_failed(fs);
+    fs->fs_unflushed = true;
     return 0;
 }
 
@@ -56,6 +57,7 @@ int disk_flush(struct ext2 *fs)
     fs->fs_counts.count_flushes++;
     if (fs->fs_disk.disk_flush(fs->fs_disk.disk_arg) < 0)
         return disk_failed(fs);
+    fs->fs_unflushed = false;
     return 0;
 }
 

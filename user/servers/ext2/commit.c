@@ -20,7 +20,8 @@
  *   removed   directories without old names
  *   freed     bitmaps without freed blocks and inodes
  *
- * A step with nothing to write costs nothing.
+ * A step with nothing to write costs nothing, or a flush of what was written
+ * before (victim in buffer.c).
  *
  * fsync of a file writes only what the file needs, by the steps up to "files",
  * and the epoch goes on: the disk is as if power had failed in these steps and
@@ -187,7 +188,7 @@ static int write_kinds(struct ext2 *fs, uint32_t kinds, bool fresh,
         b->buf_mark = is_written(b, kinds, fresh, s);
         any |= b->buf_mark;
     }
-    if (!any)
+    if (!any && !fs->fs_unflushed)
         return 0;
     r = buffer_write_marked(fs);
     return r < 0 ? r : disk_flush(fs);

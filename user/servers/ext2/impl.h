@@ -140,6 +140,7 @@ struct ext2 {
     uint8_t *fs_run;           /* RUN_BYTES: data of one write */
     uint8_t *fs_ahead;         /* data of one read */
     uint32_t fs_dirty_meta;    /* buffers that only a commit writes */
+    bool fs_unflushed;         /* something was written after the last flush */
 
     struct node *fs_node_hash[NODE_CHAIN];
     struct list fs_nodes;
