@@ -35,11 +35,23 @@ def exits(machine):
             if e["name"] == "blocktest"]
 
 
+def ended(machine):
+    """The same, a moment later."""
+    machine.command("run sleep 0.1")
+    return exits(machine)
+
+
 def start(machine, options=""):
     """Starts the driver; returns its pid."""
     text = machine.command(f"run -b -s ata {options}")
     assert "ata: pid " in text, text
     return text.split("pid ")[1].split()[0]
+
+
+def driver(machine):
+    """The driver's pid."""
+    before, _ = machine.command("run ps").split(" ata")
+    return before.splitlines()[-1].split()[0]
 
 
 @pytest.fixture
@@ -144,6 +156,18 @@ def test_a_flush_that_fails_is_not_repeated(driven, image):
     assert " errors 1," in blocktest(machine, "counts")
 
 
+def test_a_request_for_which_there_is_no_memory_is_repeated(driven, image):
+    """The driver keeps the bytes of its first write in a new buffer."""
+    machine = driven(image)
+    blocktest(machine, "info")
+    machine.command(f"fail page -r 1 -t {driver(machine)}")
+    machine.command("run -b -p blocktest fill 9 1 3")
+    watchdog.poll(lambda: ended(machine)[1:] or
+                  re.search(r"\d\d failed", machine.command("fail")))
+    machine.command("fail off")
+    assert watchdog.poll(lambda: ended(machine)[1:]) == [(0, 0)]
+
+
 def test_a_drive_that_hangs_and_recovers(driven, image):
     """The drive does one access a second; the driver waits 100 ms for one."""
     machine = driven({"file": image, "format": "raw",
@@ -158,7 +182,7 @@ def test_a_drive_that_hangs_and_recovers(driven, image):
 
 def test_clients_do_not_notice_that_the_driver_dies(driven, image):
     machine = driven(image)
-    pid = machine.command("run ps").split(" ata")[0].splitlines()[-1].split()[0]
+    pid = driver(machine)
     machine.command("run -b -p blocktest storm 3 150 7")
     for kills in range(5):
         machine.command("run sleep 0.03")
@@ -169,11 +193,8 @@ def test_clients_do_not_notice_that_the_driver_dies(driven, image):
             machine.command("run sleep 0.01")  # a killed task ends when it runs
         pid = start(machine)
     assert kills >= 1
-
-    def ended():
-        machine.command("run sleep 0.1")
-        return exits(machine)
-    assert watchdog.poll(ended) == [(0, 0)], machine.transcript[-3000:]
+    assert watchdog.poll(lambda: ended(machine)) == [(0, 0)], \
+        machine.transcript[-3000:]
     assert "every invariant holds" in machine.command("verify")
 
 

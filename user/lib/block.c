@@ -59,10 +59,11 @@ static int connect(struct block_device *dev)
     return result;
 }
 
-/* Whether an error means that there is no server now, but may be soon. */
-static bool is_death(int result)
+/* Whether an error may pass: there is no server, or no memory for the
+ * request. */
+static bool may_pass(int result)
 {
-    return result == -EPIPE || result == -ENOENT;
+    return result == -EPIPE || result == -ENOENT || result == -ENOMEM;
 }
 
 /* Calls the server, or its successors, for at most the patience. */
@@ -78,7 +79,7 @@ static int call_patiently(struct block_device *dev, const struct message *ask,
             *m = *ask;
             result = call_once(dev, m);
         }
-        if (!is_death(result))
+        if (!may_pass(result))
             return result;
         forget(dev);
         if (uptime_diff(uptime_ms(), start) >= BLOCK_PATIENCE_MS)
@@ -101,7 +102,7 @@ static int request(struct block_device *dev, struct message *ask, int error)
         *ask = m;
         return 0;
     }
-    errno = is_death(result) && error != 0 ? error : -result;
+    errno = may_pass(result) && error != 0 ? error : -result;
     return -1;
 }
 

@@ -4,7 +4,7 @@
  *
  * A request is one call of the port. The reply's label is 0, its word 0 the
  * result: 0, or a negated error number (EIO: the disk failed; EINVAL: beyond
- * the end of the disk; ENODEV: no such disk).
+ * the end of the disk; ENODEV: no such disk; ENOMEM: no memory for it now).
  *
  *                  word 0   word 1        word 2  bytes
  *     BLOCK_INFO   disk     -             -       -; reply's word 1: sectors
@@ -62,8 +62,9 @@ int block_open(struct block_device *dev, const char *server, uint32_t disk);
 /*
  * Read, write and flush any number of sectors, in requests of BLOCK_MAX. 0, or
  * -1 with errno. If the server dies, waits up to BLOCK_PATIENCE_MS for the next
- * and repeats the request. Repeats a read or write twice on EIO; if a flush
- * fails, completed writes may be lost, and no later flush reports it.
+ * and repeats the request; likewise on ENOMEM. Repeats a read or write twice on
+ * EIO; if a flush fails, completed writes may be lost, and no later flush
+ * reports it.
  */
 int block_read(struct block_device *dev, uint32_t first, uint32_t sectors,
                void *buf);
