@@ -148,9 +148,11 @@ static void put_unsigned(struct out *o, struct spec *sp, uint64_t value)
     switch (sp->spec_conversion) {
     case 'o':
         at = digits_binary(value, 3, false, end);
-        /* In the standard, the leading 0 of # is a matter of precision. */
-        if ((sp->spec_flags & FLAG_ALT) && sp->spec_precision <= end - at)
-            sp->spec_precision = (int)(end - at) + 1;
+        /* A leading 0, unless zeroes or a 0 come before the digits anyway. */
+        if ((sp->spec_flags & FLAG_ALT) &&
+            (value != 0 ? sp->spec_precision <= end - at
+                        : sp->spec_precision == 0))
+            prefix = "0";
         break;
     case 'p':
         at = digits_binary(value, 4, false, end);

@@ -64,6 +64,7 @@ KTEST(printf, hexadecimal_and_octal)
     PRINT("0x0000abcd", "%#010x", 0xabcd);
     PRINT("0 777 0777 0", "%o %o %#o %#o", 0, 0777, 0777, 0);
     PRINT("00777 0777 0777 0", "%#.5o %#.4o %#.3o %#.0o", 0777, 0777, 0777, 0);
+    PRINT("00010|  010|010  |00000", "%#05o|%#5o|%-#5o|%#05o", 8, 8, 8, 0);
 }
 
 KTEST(printf, lengths)
