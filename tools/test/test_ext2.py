@@ -645,6 +645,15 @@ def test_damaged_images(form, images, tmp_path):
     assert int(re.search(r"(\d+) became read-only", said).group(1)) > 20
 
 
+def test_a_name_without_a_file_is_damage(tmp_path):
+    """On a clean disk: after a crash the mount removes it."""
+    image = make(tmp_path / "image")
+    core(image, "write /f 0 9 1")
+    run("debugfs", "-w", "-R", "sif /f links_count 0", image)
+    assert "no file for a name in directory 2: read-only" in \
+        core(image, "fails 5 get /f /dev/null", "fails 30 mkdir /d")
+
+
 # The table in docs/ext2.md, on which the order of writes rests: what debugfs
 # does to an image, and with which status `e2fsck -p` ends.
 DAMAGE = {

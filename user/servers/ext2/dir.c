@@ -207,14 +207,6 @@ int dir_empty(struct ext2 *fs, struct node *dir)
 
 /* ---- operations --------------------------------------------------------- */
 
-/* Removes a name without a file, which a crash left. */
-static void dangling(struct ext2 *fs, struct node *dir, struct place *place)
-{
-    if (epoch_begin(fs) == 0 &&
-        !edit_at(fs, place->place_buffer, place->place_offset))
-        edit_add(fs, dir, place, 0, 0, EDIT_REMOVE);
-}
-
 static int lookup(struct ext2 *fs, struct node *dir, const char *name,
                   uint32_t *file)
 {
@@ -228,8 +220,9 @@ static int lookup(struct ext2 *fs, struct node *dir, const char *name,
     r = node_get(fs, *file, &n);
     if (r == 0)
         node_put(n);
-    else if (r == -ENOENT)
-        dangling(fs, dir, &place);
+    else if (r == -ENOENT) /* a crash leaves such names, a repair none */
+        r = ext2_damage(fs, "no file for a name in directory",
+                        dir->node_number);
     place_put(&place);
     return r;
 }
