@@ -45,6 +45,7 @@
 #pragma once
 
 #include "kernel/abi/types.h"
+#include "kernel/lib/string.h"
 
 /* Bytes of a file, or of directory entries, in one request or reply. Larger
  * reads and writes are split. A server must accept this many. */
@@ -90,3 +91,23 @@ struct fs_attr {
     uint32_t attr_device; /* of a device node */
     uint32_t attr_blocks; /* 4 KiB units that it occupies, rounded up */
 };
+
+/* For the bytes of FS_GETDENTS: stores an entry with a name of `len` bytes in
+ * the `room` bytes at `to`. Returns its length in bytes, 0 if it does not
+ * fit. */
+static inline size_t dirent_store(void *to, size_t room, uint32_t file,
+                                  uint32_t type, const char *name, size_t len)
+{
+    struct dirent *d = to;
+    size_t size = ROUND_UP(sizeof(*d) + len + 1, 4);
+
+    if (size > room)
+        return 0;
+    d->d_ino = file;
+    d->d_reclen = (uint16_t)size;
+    d->d_type = (uint8_t)type;
+    d->d_namlen = (uint8_t)len;
+    memcpy(d->d_name, name, len);
+    memset(d->d_name + len, 0, size - sizeof(*d) - len);
+    return size;
+}

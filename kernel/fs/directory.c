@@ -57,26 +57,6 @@ static int lock_new_place(const struct place *p, bool directory)
     return r == 0 ? -EEXIST : r;
 }
 
-size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
-                    const char *name)
-{
-    struct dirent *d = to;
-    size_t len = strlen(name);
-    size_t size = ROUND_UP(sizeof(*d) + len + 1, 4);
-
-    if (size > n)
-        return 0;
-    *d = (struct dirent){
-        .d_ino = ino,
-        .d_reclen = (uint16_t)size,
-        .d_type = (uint8_t)type,
-        .d_namlen = (uint8_t)len,
-    };
-    memcpy(d->d_name, name, len);
-    memset(d->d_name + len, 0, size - sizeof(*d) - len);
-    return size;
-}
-
 /* ---- creating ----------------------------------------------------------- */
 
 static int create_entry(const struct place *p, enum file_type type,

@@ -31,8 +31,3 @@ int fs_rename(const char *old, const char *new, struct inode *cwd);
  * also a directory. */
 int fs_create_file(const char *path, struct inode *cwd, uint32_t flags,
                    struct inode **out);
-
-/* For fs_getdents: stores an entry in the `n` bytes at `to`, which are in the
- * kernel's memory. Returns its length, 0 if it does not fit. */
-size_t dirent_store(void *to, size_t n, uint32_t ino, enum file_type type,
-                    const char *name);

@@ -12,7 +12,6 @@
 #include "kernel/fs/proc.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
-#include "kernel/fs/directory.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/lib/printf.h"
@@ -565,10 +564,10 @@ static ssize_t getdents(struct inode *dir UNUSED, uint32_t *offset, void *buf,
 
     while (*offset < 2 + ARRAY_SIZE(files)) {
         bool dot = *offset < 2;
+        const char *name = dot ? dots[*offset] : files[*offset - 2].proc_name;
         size_t size = dirent_store(
             (char *)buf + done, n - done, dot ? ROOT : ROOT + *offset - 1,
-            dot ? FILE_DIRECTORY : FILE_REGULAR,
-            dot ? dots[*offset] : files[*offset - 2].proc_name);
+            dot ? FILE_DIRECTORY : FILE_REGULAR, name, strlen(name));
 
         if (size == 0)
             return done > 0 ? (ssize_t)done : -EINVAL;

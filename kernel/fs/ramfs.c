@@ -11,7 +11,6 @@
  */
 #include "kernel/fs/ramfs.h"
 #include "kernel/abi/errno.h"
-#include "kernel/fs/directory.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
@@ -409,7 +408,7 @@ static ssize_t ramfs_getdents(struct inode *dir, uint32_t *offset, void *buf,
             next = e->entry_cookie + 1;
         }
         size = dirent_store((char *)buf + done, n - done, to->node_number,
-                            to->node_type, name);
+                            to->node_type, name, strlen(name));
         if (size == 0)
             return done > 0 ? (ssize_t)done : -EINVAL;
         done += size;

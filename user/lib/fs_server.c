@@ -301,20 +301,3 @@ int fs_serve(int port, const char *path, const struct fs_functions *functions,
     errno = s.service_error;
     return -1;
 }
-
-size_t fs_put_dirent(void *buf, size_t room, uint32_t file, uint32_t type,
-                     const char *name, size_t n)
-{
-    struct dirent *d = buf;
-    size_t size = ROUND_UP(sizeof(*d) + n + 1, 4);
-
-    if (size > room)
-        return 0;
-    d->d_ino = file;
-    d->d_reclen = (uint16_t)size;
-    d->d_type = (uint8_t)type;
-    d->d_namlen = (uint8_t)n;
-    memcpy(d->d_name, name, n);
-    memset(d->d_name + n, 0, size - sizeof(*d) - n);
-    return size;
-}

@@ -58,7 +58,7 @@ struct fs_functions {
     ssize_t (*fs_write)(void *fs, uint32_t file, uint32_t offset,
                         const void *buf, size_t n, uint32_t *size);
     int (*fs_truncate)(void *fs, uint32_t file, uint32_t size);
-    /* Fills buf with struct dirent (fs_put_dirent), including "." and "..",
+    /* Fills buf with struct dirent (dirent_store), including "." and "..",
      * from position *offset on and updates it; 0 is the beginning. Entries
      * neither created nor removed meanwhile are seen once. Returns bytes
      * stored; 0 at the end; -EINVAL if not one fits. */
@@ -85,8 +85,3 @@ struct fs_functions {
  */
 int fs_serve(int port, const char *path, const struct fs_functions *functions,
              void *fs);
-
-/* Stores a directory entry with its name of `n` bytes in the `room` bytes at
- * buf. Returns its length, or 0 if it does not fit. */
-size_t fs_put_dirent(void *buf, size_t room, uint32_t file, uint32_t type,
-                     const char *name, size_t n);

@@ -83,7 +83,7 @@ static ssize_t hello_getdents(void *fs, uint32_t dir, uint32_t *offset,
         uint32_t i = *offset;
         const char *name = i < 2 ? dots[i] : files[i - 2].name;
 
-        size = fs_put_dirent(
+        size = dirent_store(
             (char *)buf + used, n - used, i < 2 ? ROOT : ROOT + i - 1,
             i < 2 ? FILE_DIRECTORY : FILE_REGULAR, name, strlen(name));
         if (size == 0)

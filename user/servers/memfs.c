@@ -208,8 +208,8 @@ static ssize_t do_getdents(void *fs, uint32_t dir, uint32_t *offset, void *buf,
 
         if (of == NULL)
             return (ssize_t)used;
-        size = fs_put_dirent((char *)buf + used, n - used, of->node_number,
-                             of->node_attr.attr_type, name, strlen(name));
+        size = dirent_store((char *)buf + used, n - used, of->node_number,
+                            of->node_attr.attr_type, name, strlen(name));
         if (size == 0)
             return used > 0 ? (ssize_t)used : -EINVAL;
         used += size;

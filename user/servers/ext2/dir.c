@@ -298,25 +298,6 @@ static uint32_t entry_type(struct ext2 *fs, const struct ext2_dirent *d)
     return type;
 }
 
-/* Bytes of the entry in the caller's buffer; 0: no room. */
-static uint32_t put_entry(struct ext2 *fs, const struct ext2_dirent *d,
-                          char *buf, uint32_t room)
-{
-    uint32_t size = (uint32_t)sizeof(struct dirent) + d->d_name_len + 1u;
-    struct dirent *out = (struct dirent *)buf;
-
-    size = ROUND_UP(size, 4u);
-    if (size > room)
-        return 0;
-    out->d_ino = d->d_inode;
-    out->d_reclen = (uint16_t)size;
-    out->d_type = (uint8_t)entry_type(fs, d);
-    out->d_namlen = d->d_name_len;
-    memset(out->d_name, 0, size - sizeof(struct dirent));
-    memcpy(out->d_name, d->d_name, d->d_name_len);
-    return size;
-}
-
 /* Stores the entries of a block from offset *at on, and moves *at to the first
  * that did not fit, or to the block's end; *at may be inside an entry, if
  * entries were joined since. Skips names that programs cannot use. */
@@ -333,7 +314,9 @@ static uint32_t list_block(struct ext2 *fs, const uint8_t *data, uint32_t *at,
         if (i < *at)
             continue;
         if (d->d_inode != 0 && d->d_name_len <= NAME_MAX) {
-            size = put_entry(fs, d, buf + done, room - done);
+            size = (uint32_t)dirent_store(buf + done, room - done, d->d_inode,
+                                          entry_type(fs, d), d->d_name,
+                                          d->d_name_len);
             *full = size == 0;
         }
         done += size;

@@ -105,7 +105,7 @@ static ssize_t do_getdents(void *fs, uint32_t dir, uint32_t *offset, void *buf,
     (void)dir;
     if (f.attr_nlink == 0 || (*offset)++ != 0)
         return 0;
-    return (ssize_t)fs_put_dirent(buf, n, FILE_F, FILE_REGULAR, "f", 1);
+    return (ssize_t)dirent_store(buf, n, FILE_F, FILE_REGULAR, "f", 1);
 }
 
 static const struct fs_functions functions = {

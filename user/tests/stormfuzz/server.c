@@ -53,7 +53,7 @@ static uint32_t list(uint32_t dir, uint32_t *offset, uint32_t room)
     for (; *offset < 4; ++*offset) {
         uint32_t file = dir * 4 + *offset;
         char name = (char)('a' + *offset);
-        size_t size = fs_put_dirent(
+        size_t size = dirent_store(
             reply + n, MIN(room, FS_DATA_MAX) - n, file,
             is_directory(file) ? FILE_DIRECTORY : FILE_REGULAR, &name, 1);
 

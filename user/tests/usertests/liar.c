@@ -71,8 +71,8 @@ static uint32_t truth_bytes(struct message *m, uint32_t label)
         break;
     case FS_GETDENTS:
         if (w[0] != 3 && w[1]++ == 0) /* "d" is empty: for mounts */
-            n = (uint32_t)fs_put_dirent(message_bytes, w[2], 2, FILE_REGULAR,
-                                        "f", 1);
+            n = (uint32_t)dirent_store(message_bytes, w[2], 2, FILE_REGULAR,
+                                       "f", 1);
         break;
     }
     w[0] = n;

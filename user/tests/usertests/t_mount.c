@@ -531,7 +531,7 @@ static ssize_t ghost_getdents(void *fs, uint32_t dir, uint32_t *offset,
     (void)fs, (void)dir;
     if ((*offset)++ > 0)
         return 0;
-    return (ssize_t)fs_put_dirent(buf, n, 2, FILE_REGULAR, "ghost", 5);
+    return (ssize_t)dirent_store(buf, n, 2, FILE_REGULAR, "ghost", 5);
 }
 
 /* Its only entry does not exist. */
