@@ -6,7 +6,7 @@
  * pieces sees one snapshot; it is freed on close. A table begins with a line of
  * column names, and no value contains a blank.
  *
- *     open ──> fs_open ──> write_kmastat … ──> struct text
+ *     open ──> fs_open ──> caches_rows … ──> struct text
  *     read ──> text_read <───────────────────────┘
  */
 #include "kernel/fs/proc.h"
@@ -24,6 +24,7 @@
 #include "mm/buddy.h"
 #include "mm/segkmem.h"
 #include "mm/inspect/buddy_stat.h"
+#include "mm/inspect/kmem_stat.h"
 
 #define ROOT         1u   /* inode number; the files follow */
 #define TEXT_FIRST   8192 /* bytes; growing a text changes the figures in it */
@@ -69,24 +70,33 @@ static void PRINTF_LIKE(2, 3) proc_print(void *to, const char *fmt, ...)
 
 /* ---- the files ---------------------------------------------------------- */
 
-static proc_kmastat_t *kmastat_table;
+#define CACHE(member, width, head)                                             \
+    COLUMN(struct kmem_cache_stat, stat_##member, NUMBER, width, head, NULL)
 
-void proc_set_kmastat(proc_kmastat_t *table)
+static const struct column cache_columns[] = {
+    COLUMN(struct kmem_cache_stat, stat_name, CHARS, -24, "CACHE", NULL),
+    CACHE(size, 6, "SIZE"),
+    CACHE(chunk, 6, "CHUNK"),
+    CACHE(inuse, 7, "INUSE"),
+    CACHE(total, 7, "TOTAL"),
+    CACHE(slabs, 5, "SLABS"),
+    CACHE(mem, 9, "MEM/B"),
+    CACHE(allocs, 9, "ALLOC"),
+    CACHE(frees, 9, "FREE"),
+    CACHE(fails, 5, "FAIL"),
+    {0},
+};
+
+/* By number: the kernel shell may destroy caches meanwhile. */
+static void caches_rows(const struct table *t)
 {
-    kmastat_table = table;
+    struct kmem_cache_stat st;
+
+    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
+        table_row(t, &st);
 }
 
-static void write_kmastat(struct text **t)
-{
-    if (kmastat_table != NULL)
-        kmastat_table(proc_print, t, true);
-}
-
-static void write_caches(struct text **t)
-{
-    if (kmastat_table != NULL)
-        kmastat_table(proc_print, t, false);
-}
+static const struct table_source caches = {cache_columns, caches_rows, NULL};
 
 /* Of an order of blocks. */
 struct order_row {
@@ -459,11 +469,10 @@ static const struct proc_file {
     void (*proc_write)(struct text **t);
     const struct table_source *proc_table; /* instead */
 } files[] = {
-    {"kmastat", write_kmastat, NULL},   {"buddyinfo", NULL, &proc_buddyinfo},
-    {"meminfo", NULL, &proc_meminfo},   {"tasks", NULL, &proc_tasks},
-    {"mounts", write_mounts, NULL},     {"uptime", write_uptime, NULL},
-    {"servers", NULL, &proc_servers},   {"caches", write_caches, NULL},
-    {"sessions", NULL, &proc_sessions},
+    {"kmastat", NULL, &caches},       {"buddyinfo", NULL, &proc_buddyinfo},
+    {"meminfo", NULL, &proc_meminfo}, {"tasks", NULL, &proc_tasks},
+    {"mounts", write_mounts, NULL},   {"uptime", write_uptime, NULL},
+    {"servers", NULL, &proc_servers}, {"sessions", NULL, &proc_sessions},
 };
 
 /* ---- open files --------------------------------------------------------- */

@@ -20,8 +20,3 @@ extern const struct table_source proc_buddyinfo, proc_meminfo, proc_tasks,
 extern const struct column proc_mount_columns[];
 #define PROC_PATHS (PATH_MAX + ESCAPED_SIZE(PATH_MAX))
 void proc_mounts(const struct table *t, char path[PROC_PATHS]);
-
-/* Prints what the kernel shell's command `kmastat` does, or, `all`, a row of
- * exact numbers for every cache. The shell supplies it at boot. */
-typedef void proc_kmastat_t(print_t *print, void *to, bool all);
-void proc_set_kmastat(proc_kmastat_t *table);

@@ -6,8 +6,6 @@
  * them in full, and the JSON lines have everything.
  */
 #include "drivers/console.h"
-#include "kernel/fs/proc.h"
-#include "kernel/lib/hook.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
@@ -82,7 +80,7 @@ static const struct column kmastat_columns[] = {
 };
 
 struct kmastat {
-    struct table ks_table; /* to the console, or into /proc/caches */
+    struct table ks_table;
     heap_key_t *ks_key;
     const char *ks_pattern;
     struct heap_sum ks_sum; /* of what the pattern selects */
@@ -296,12 +294,6 @@ static bool of_interest(const struct kmastat *ks,
            (ks->ks_pattern && st->stat_kind == KMEM_KIND_NAMED);
 }
 
-/* ^C ends the command, but no program's read of /proc. */
-static bool interrupted(const struct kmastat *ks)
-{
-    return ks->ks_table.table_print == print_console && shell_interrupted();
-}
-
 /* Returns how many caches it left out. */
 static size_t print_rows(const struct kmastat *ks)
 {
@@ -309,8 +301,7 @@ static size_t print_rows(const struct kmastat *ks)
     struct kmem_cache_stat st;
     size_t hidden = 0;
 
-    table_begin(&ks->ks_table);
-    while (!interrupted(ks) && heap_next(&at, ks->ks_key, &st))
+    while (!shell_interrupted() && heap_next(&at, ks->ks_key, &st))
         if (!heap_match(st.stat_name, ks->ks_pattern))
             continue;
         else if (of_interest(ks, &st))
@@ -332,20 +323,16 @@ static void print_sums(const struct kmastat *ks, size_t hidden)
         print_kinds(t, &totals);
         print_supplier(t, &totals);
     }
-    t->table_print(t->table_to,
-                   "full: every object allocated (the paper's \"empty\"); "
-                   "free: none (\"complete\")\n");
+    kprintf("full: every object allocated (the paper's \"empty\"); "
+            "free: none (\"complete\")\n");
     if (hidden)
-        t->table_print(t->table_to,
-                       "%zu more cache%s without memory: kmastat -z\n", hidden,
-                       plural(hidden));
+        kprintf("%zu more cache%s without memory: kmastat -z\n", hidden,
+                plural(hidden));
 }
 
 static int cmd_kmastat(char **argv)
 {
-    struct kmastat ks = {.ks_table = {kmastat_columns, print_console, NULL,
-                                      shell_option('j'), NULL},
-                         .ks_key = key_of(shell_value('s')),
+    struct kmastat ks = {.ks_key = key_of(shell_value('s')),
                          .ks_pattern = argv[1],
                          .ks_sum = select_caches(argv[1]),
                          .ks_zero = shell_option('z')};
@@ -357,8 +344,9 @@ static int cmd_kmastat(char **argv)
     if (ks.ks_sum.sum_caches == 0)
         return shell_error("no cache matches '%s'; `kmastat -z` lists them all",
                            ks.ks_pattern);
-    if (!ks.ks_table.table_json)
+    if (!shell_option('j'))
         pager_to_end();
+    ks.ks_table = shell_table(kmastat_columns);
     hidden = print_rows(&ks);
     if (ks.ks_table.table_json) {
         heap_totals(&t);
@@ -373,47 +361,3 @@ SHELL_COMMAND(kmastat,
               {"[-z] [-j] [-s mem|waste|rate|fail] [PATTERN]", cmd_kmastat,
                SHELL_REPORT},
               {"--merged", heap_print_merged, SHELL_REPORT});
-
-/* ---- /proc -------------------------------------------------------------- */
-
-#define FULL(member, width, head)                                              \
-    COLUMN(struct kmem_cache_stat, stat_##member, NUMBER, width, head, NULL)
-
-static const struct column proc_columns[] = {
-    COLUMN(struct kmem_cache_stat, stat_name, CHARS, -24, "CACHE", NULL),
-    FULL(size, 6, "SIZE"),
-    FULL(chunk, 6, "CHUNK"),
-    FULL(inuse, 7, "INUSE"),
-    FULL(total, 7, "TOTAL"),
-    FULL(slabs, 5, "SLABS"),
-    FULL(mem, 9, "MEM/B"),
-    FULL(allocs, 9, "ALLOC"),
-    FULL(frees, 9, "FREE"),
-    FULL(fails, 5, "FAIL"),
-    {0},
-};
-
-/* /proc/kmastat: all caches as they were created, with exact numbers;
- * /proc/caches: what the command prints. */
-static void write_proc(print_t *print, void *to, bool all)
-{
-    struct kmastat ks = {.ks_table = {kmastat_columns, print, to, false, NULL},
-                         .ks_key = heap_key_mem};
-    struct table t = {proc_columns, print, to, false, NULL};
-    struct kmem_cache_stat st;
-
-    if (!all) {
-        print_sums(&ks, print_rows(&ks));
-        return;
-    }
-    table_begin(&t);
-    for (size_t n = 0; kmem_cache_stat_number(n, &st); n++)
-        table_row(&t, &st);
-}
-
-static void serve(const void *arg UNUSED)
-{
-    proc_set_kmastat(write_proc);
-}
-
-HOOK(HOOK_UP, serve);

@@ -6,7 +6,6 @@
  */
 #include "drivers/console.h"
 #include "kernel/fs/inode.h"
-#include "kernel/fs/proc.h"
 #include "kernel/lib/hook.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/pager.h"
@@ -30,14 +29,13 @@ static void print_rows(const struct table *t, const char *pattern)
     struct heap_order at = {0};
     struct kmem_cache_stat row;
 
-    table_begin(t);
     while (heap_next(&at, heap_key_mem, &row))
         if (heap_match(row.stat_name, pattern))
             table_row(t, &row);
 }
 
 /* The parts of what the allocator holds. */
-static void print_parts(print_t *print, void *to, const struct other_stat *st)
+static void print_parts(const struct other_stat *st)
 {
     /* what is of no cache; others may allocate while caches are subtracted */
     uint64_t inuse = st->stat_allocs - st->stat_frees;
@@ -50,22 +48,22 @@ static void print_parts(print_t *print, void *to, const struct other_stat *st)
         inuse -= MIN(inuse, row.stat_inuse);
         bytes -= MIN(bytes, row.stat_mem);
     }
-    print(to, "%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", inuse, bytes);
-    print(to, "%-38s %9zu %9llu %9llu %4llu\n", "TOTAL requested",
-          st->stat_requested, st->stat_allocs, st->stat_frees, st->stat_fails);
-    print(to, "%-38s %9zu\n", "in blocks that are larger than requested",
-          st->stat_internal);
-    print(to, "%-38s %9zu\n", "free blocks", st->stat_external);
-    print(to, "%-38s %9zu\n", "metadata", st->stat_metadata);
+    kprintf("%-24s %5s %7llu %9llu\n", "kmem_alloc", "-", inuse, bytes);
+    kprintf("%-38s %9zu %9llu %9llu %4llu\n", "TOTAL requested",
+            st->stat_requested, st->stat_allocs, st->stat_frees,
+            st->stat_fails);
+    kprintf("%-38s %9zu\n", "in blocks that are larger than requested",
+            st->stat_internal);
+    kprintf("%-38s %9zu\n", "free blocks", st->stat_external);
+    kprintf("%-38s %9zu\n", "metadata", st->stat_metadata);
     heap_percent(st->stat_held - MIN(st->stat_held, st->stat_requested),
                  st->stat_held, waste);
-    print(to, "%-38s %9zu  waste %s %%; at most %zu\n", "HELD, in pages",
-          st->stat_held, waste, st->stat_peak);
+    kprintf("%-38s %9zu  waste %s %%; at most %zu\n", "HELD, in pages",
+            st->stat_held, waste, st->stat_peak);
     if (st->stat_fixed != 0)
-        print(to, "%-38s %9zu\n", "beside it: records of caches",
-              st->stat_fixed);
-    print(to, "allocator: %s; there are no working sets and debugging modes\n",
-          other_served.op_name);
+        kprintf("%-38s %9zu\n", "beside it: records of caches", st->stat_fixed);
+    kprintf("allocator: %s; there are no working sets and debugging modes\n",
+            other_served.op_name);
 }
 
 struct total {
@@ -92,20 +90,6 @@ static const struct column json_total[] = {
     {0},
 };
 
-static void print_stat(struct table t, const char *pattern)
-{
-    struct total total = {.total_name = other_served.op_name};
-
-    print_rows(&t, pattern);
-    other_served.op_stat(&total.total_stat);
-    if (t.table_json) {
-        t.table_columns = json_total;
-        table_row(&t, &total);
-    } else if (pattern == NULL) {
-        print_parts(t.table_print, t.table_to, &total.total_stat);
-    }
-}
-
 static bool has_match(const char *pattern)
 {
     struct kmem_cache_stat st;
@@ -119,6 +103,9 @@ static bool has_match(const char *pattern)
 
 static int cmd_kmastat(char **argv)
 {
+    struct total total = {.total_name = other_served.op_name};
+    struct table t;
+
     if (shell_option('s'))
         return shell_error("-s is about the slab allocator, and this kernel's "
                            "is %s; without it: all that is counted",
@@ -127,9 +114,15 @@ static int cmd_kmastat(char **argv)
         return shell_error("no cache matches '%s'; `kmastat` lists them all",
                            argv[1]);
     pager_to_end();
-    print_stat((struct table){other_columns, print_console, NULL,
-                              shell_option('j'), NULL},
-               argv[1]);
+    t = shell_table(other_columns);
+    print_rows(&t, argv[1]);
+    other_served.op_stat(&total.total_stat);
+    if (t.table_json) {
+        t.table_columns = json_total;
+        table_row(&t, &total);
+    } else if (argv[1] == NULL) {
+        print_parts(&total.total_stat);
+    }
     return 0;
 }
 
@@ -168,15 +161,8 @@ SHELL_COMMAND(reap, {"[-a] [CACHE]", cmd_reap, SHELL_ACTION},
               {"-n [CACHE]", no_working_sets, SHELL_REPORT},
               {"-i SECONDS|never", no_working_sets, SHELL_REPORT});
 
-/* /proc/caches and /proc/kmastat. */
-static void write_proc(print_t *print, void *to, bool all UNUSED)
-{
-    print_stat((struct table){other_columns, print, to, false, NULL}, NULL);
-}
-
 static void announce(const void *arg UNUSED)
 {
-    proc_set_kmastat(write_proc);
     kprintf("Allocator: %s, in the place of the slab allocator.\n",
             other_served.op_name);
 }

@@ -1,13 +1,10 @@
 /*
- * kmastat [-w] [NAME]: the kernel's object caches, as the kernel shell's
- * command prints them (/proc/caches), or all of them with exact numbers
- * (/proc/kmastat). With NAME only lines that contain it, and the header.
+ * kmastat [NAME]: the kernel's object caches, with exact numbers, from
+ * /proc/kmastat. With NAME only lines that contain it, and the header.
  */
 #include "user/lib/copy.h"
 #include "user/lib/err.h"
-#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
-#include "user/lib/unistd.h"
 
 static const char *name;
 static bool found;
@@ -29,17 +26,11 @@ static bool print_lines(FILE *f, const char *path)
 
 int main(int argc, char **argv)
 {
-    char *paths[] = {"/proc/caches", NULL};
-    int c;
+    char *paths[] = {"/proc/kmastat", NULL};
 
-    while ((c = getopt(argc, argv, "w")) != -1) {
-        if (c != 'w')
-            usage("[-w] [NAME]");
-        paths[0] = "/proc/kmastat";
-    }
-    if (argc - optind > 1)
-        usage("[-w] [NAME]");
-    name = argv[optind];
+    if (argc > 2)
+        usage("[NAME]");
+    name = argv[1];
     found = name == NULL;
     if (!for_each_file(paths, print_lines))
         return 1;
