@@ -102,6 +102,19 @@ static void add_row(struct heap_order *at, const struct heap_row *row)
     at->order_row[i] = *row;
 }
 
+/* Whether a row is of an earlier batch. Its key may have changed since, so this
+ * is noted; only of caches beyond HEAP_NOTED the key decides. */
+static bool was_visited(const struct heap_order *at, const struct heap_row *row,
+                        const struct heap_row *last)
+{
+    size_t i = row->row_index;
+
+    if (i < HEAP_NOTED)
+        return at->order_noted[i / 32] >> i % 32 & 1;
+    return row->row_key > last->row_key ||
+           (row->row_key == last->row_key && row->row_index <= last->row_index);
+}
+
 /* Finds the rows after those of the last batch. */
 static void find_rows(struct heap_order *at, heap_key_t *key)
 {
@@ -116,8 +129,7 @@ static void find_rows(struct heap_order *at, heap_key_t *key)
         row.row_key = key(&st);
         row.row_index++;
         if ((!at->order_only || at->order_only == row.row_cache) &&
-            (row.row_key < last.row_key ||
-             (row.row_key == last.row_key && row.row_index > last.row_index)))
+            !was_visited(at, &row, &last))
             add_row(at, &row);
     }
 }
@@ -125,15 +137,17 @@ static void find_rows(struct heap_order *at, heap_key_t *key)
 struct kmem_cache *heap_next(struct heap_order *at, heap_key_t *key,
                              struct kmem_cache_stat *out)
 {
-    struct kmem_cache *cp;
+    const struct heap_row *row;
 
     if (at->order_visited == at->order_rows)
         find_rows(at, key);
     if (at->order_rows == 0)
         return NULL;
-    cp = at->order_row[at->order_visited++].row_cache;
-    kmem_cache_stat(cp, out);
-    return cp;
+    row = &at->order_row[at->order_visited++];
+    if (row->row_index < HEAP_NOTED)
+        at->order_noted[row->row_index / 32] |= 1u << row->row_index % 32;
+    kmem_cache_stat(row->row_cache, out);
+    return row->row_cache;
 }
 
 /* ---- numbers ------------------------------------------------------------ */

@@ -65,14 +65,16 @@ void heap_totals(struct heap_totals *t);
 bool heap_bad_row(const struct kmem_cache_stat *st);
 
 #define HEAP_BATCH 32
+#define HEAP_NOTED 2048
 
 /* Visits all caches by descending key, equal keys in creation order, without
  * memory for sorting all of them: a walk over the caches finds the next
- * HEAP_BATCH rows after the last one. Start with a zeroed struct. NULL at the
- * end. */
+ * HEAP_BATCH rows. Each cache is visited once, also if keys change meanwhile.
+ * Start with a zeroed struct. NULL at the end. */
 struct heap_order {
     struct kmem_cache *order_only; /* visits no other; NULL: all */
     unsigned order_rows, order_visited;
+    uint32_t order_noted[HEAP_NOTED / 32]; /* by row_index: visited */
     struct heap_row {
         uint64_t row_key;
         size_t row_index; /* from 1 on, as they were created */

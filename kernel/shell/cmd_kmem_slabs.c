@@ -204,8 +204,8 @@ static void all_slabs(void)
     struct kmem_cache *cp;
 
     heap_each (cp, NULL, &st) {
-        if (st.stat_mem == 0) /* nor has any after it */
-            return;
+        if (st.stat_mem == 0)
+            continue;
         if (!json)
             kprintf("%s:\n", st.stat_name);
         if (!show_slabs(cp, &st))

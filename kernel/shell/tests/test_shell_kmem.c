@@ -193,6 +193,35 @@ KTEST(shell_kmem, order_visits_each_cache_once)
     check_order(key_parity); /* almost all keys are equal */
 }
 
+/* Another one each time, as if programs ran meanwhile. */
+static uint64_t key_random(const struct kmem_cache_stat *st UNUSED)
+{
+    static uint32_t state = 1;
+
+    return heap_random(&state);
+}
+
+KTEST(shell_kmem, order_visits_each_cache_once_while_keys_change)
+{
+    struct heap_order at = {0};
+    struct kmem_cache_stat st;
+    struct kmem_cache *cp;
+    uintptr_t sum = 0;
+    size_t n = 0;
+
+    while ((cp = heap_next(&at, key_random, &st)) != NULL) {
+        sum += (uintptr_t)cp;
+        n++;
+    }
+    KT_TRUE(n > HEAP_BATCH);
+    heap_all (cp, &st) {
+        sum -= (uintptr_t)cp;
+        n--;
+    }
+    KT_EQ(n, 0);
+    KT_EQ(sum, 0);
+}
+
 /* ---- time --------------------------------------------------------------- */
 
 #define CACHES_MOST 1600
