@@ -118,6 +118,7 @@ static int cannot_start(const char *path, int error)
     switch (error) {
     case -ENOENT:
     case -ENOTDIR:
+    case -ENAMETOOLONG:
         return shell_error(
             try_program("/sbin/", "init", init) == 0
                 ? "there is no %s; `run ls /bin` lists programs"
@@ -126,6 +127,7 @@ static int cannot_start(const char *path, int error)
             path);
     case -ENOEXEC:
     case -EISDIR:
+    case -EACCES:
         return shell_error("%s is not a program", path);
     case -EXDEV:
         return shell_error("%s is on a file server; the kernel's shell runs "
@@ -134,7 +136,10 @@ static int cannot_start(const char *path, int error)
     case -EBUSY:
         return shell_error("%s runs as that server; `servers` shows it", path);
     case -ENOMEM:
-        return shell_error("no memory for %s; `kmastat` shows its users", path);
+    case -EAGAIN:
+        return shell_error("no room for %s; `sessions` shows what has it, and "
+                           "ends one",
+                           path);
     default:
         return shell_error("cannot start %s: error %d", path, -error);
     }

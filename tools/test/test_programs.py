@@ -105,6 +105,14 @@ def test_wrong_input_is_refused(shell, line):
     assert is_error(text), text
 
 
+def test_run_says_what_a_name_is(shell):
+    assert shell.command("run /proc/uptime") \
+        == "run: /proc/uptime is not a program\n"
+    name = 70 * "a"
+    assert shell.command(f"run {name}").startswith(
+        f"run: there is no /bin/{name}; ")
+
+
 @pytest.mark.parametrize("kind, signal", [
     ("null", "11 (SEGV)"), ("kernel", "11 (SEGV)"), ("text", "11 (SEGV)"),
     ("divide", "8 (FPE)"), ("privileged", "11 (SEGV)"),

@@ -45,3 +45,14 @@ def test_a_bomb_harms_only_its_session(kernel, kind, resource, error, share,
     assert others.endswith("\nx") or share < 1, run.explain()
     assert set(sessions(after)) == {0, 1}, run.explain()
     assert not any(sessions(after)[1].values()), run.explain()
+
+
+def test_a_full_session_is_named(kernel):
+    run = qemu.run(
+        kernel, "run -b bomb tasks; run -p sleep 30; "
+        + "run -b sleep 99; " * 6 + "sessions end 1; poweroff",
+        memory=16, budget=60_000).good()
+    said = re.findall("^run: .*", qemu.plain(run.text), re.M)
+    assert said and set(said) == {
+        "run: no room for /bin/sleep; `sessions` shows what has it, and ends "
+        "one"}, run.explain()
