@@ -340,7 +340,8 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
                  "file x*", "df x*", "head -n 0 x* x*", "grep -c ELF x* x*",
                  "umount x*", "cd x*", "./x*",
                  "sh -c 'export X=\"$1\"; export' x*",
-                 "sh -c 'mkdir y; cd y; mkdir \"$1\"; cd \"$1\"; pwd' x*"):
+                 "sh -c 'help > /dev/null; mkdir y; cd y; mkdir \"$1\"; "
+                 "cd \"$1\"; pwd' x*"):
         shell.send(f"{line}\r")
         said = shell.settle("program").partition("\n")[2]
         assert shown in said, (line, said)

@@ -173,11 +173,10 @@ int puts(const char *s)
 
 void putname(const char *name)
 {
-    for (; begin_writing(&output) && *name; name++)
-        if (*name >= ' ' && *name <= '~')
-            putchar(*name);
-        else
-            putchar(output.file_flags & STREAM_LINE ? '?' : *name);
+    bool terminal = isatty(STDOUT_FILENO); /* now: a shell redirects it */
+
+    for (; *name; name++)
+        putchar(terminal && (*name < ' ' || *name > '~') ? '?' : *name);
 }
 
 /* ---- formatted ---------------------------------------------------------- */
