@@ -346,17 +346,16 @@ void console_drain(void)
     spin_unlock(&console_lock);
 }
 
-size_t console_history(size_t offset, char *buf, size_t n)
+size_t console_history(uint32_t *at, char *buf, size_t n)
 {
-    size_t have;
-    uint32_t at;
+    uint32_t end;
 
     spin_lock(&console_lock);
-    have = MIN(console.history_end, HISTORY_SIZE);
-    at = console.history_end - (uint32_t)have + (uint32_t)offset;
-    n = offset < have ? MIN(n, have - offset) : 0;
+    end = console.history_end;
+    *at = MAX(*at, end - MIN(end, HISTORY_SIZE));
+    n = MIN(n, end - *at);
     for (size_t i = 0; i < n; i++)
-        buf[i] = console.history[at++ % HISTORY_SIZE];
+        buf[i] = console.history[(*at)++ % HISTORY_SIZE];
     spin_unlock(&console_lock);
     return n;
 }

@@ -114,5 +114,6 @@ bool console_interrupt_pending(void);
 void console_drain(void);
 
 /* Copies up to `n` characters of the ring of all output, oldest first, from
- * `offset` on. Returns how many. */
-size_t console_history(size_t offset, char *buf, size_t n);
+ * number *at on, or from the oldest that is left. *at becomes the next one's
+ * number. Returns how many. */
+size_t console_history(uint32_t *at, char *buf, size_t n);

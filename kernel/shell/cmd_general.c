@@ -7,6 +7,7 @@
 #include "drivers/power.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
+#include "kernel/shell/pager.h"
 
 /* ---- the log ------------------------------------------------------------ */
 
@@ -14,16 +15,13 @@
 static int cmd_dmesg(char **argv)
 {
     char text[256];
-    size_t at = 0;
+    uint32_t at = 0;
     size_t n;
 
     (void)argv;
-    while ((n = console_history(at, text, sizeof(text))) > 0) {
-        if (shell_interrupted())
-            break;
-        console_echo(text, n);
-        at += n;
-    }
+    while (!shell_interrupted() &&
+           (n = console_history(&at, text, sizeof(text))) > 0)
+        pager_echo(text, n);
     return 0;
 }
 

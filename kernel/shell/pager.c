@@ -59,13 +59,14 @@ static void prompt_for_more(void)
 }
 
 /* Shows one line, or a part of it. */
-static void pager_show(const char *s, size_t n)
+static void pager_show(const char *s, size_t n, bool record)
 {
     if (pager.task && !pager.to_end && !pager.quit && pager.rows >= LINES)
         prompt_for_more();
     if (pager.quit)
         return;
-    console_record(s, n);
+    if (record)
+        console_record(s, n);
     console_echo(s, n);
     pager.column += (unsigned)n;
     if (s[n - 1] == '\n') {
@@ -74,8 +75,8 @@ static void pager_show(const char *s, size_t n)
     }
 }
 
-/* A console pager (drivers/console.h). */
-static bool page(const char *s, size_t n)
+/* False: the text is not shown in pages. */
+static bool show_lines(const char *s, size_t n, bool record)
 {
     if (task_self() != pager.task || !(read_eflags() & EFLAGS_IF))
         return false;
@@ -85,11 +86,23 @@ static bool page(const char *s, size_t n)
         while (line < n && s[line++] != '\n')
             if (s[line - 1] == ESCAPE)
                 pager_end();
-        pager_show(s, line);
+        pager_show(s, line, record);
         s += line;
         n -= line;
     }
     return true;
+}
+
+/* A console pager (drivers/console.h). */
+static bool page(const char *s, size_t n)
+{
+    return show_lines(s, n, true);
+}
+
+void pager_echo(const char *s, size_t n)
+{
+    if (!show_lines(s, n, false))
+        console_echo(s, n);
 }
 
 void pager_begin(void)

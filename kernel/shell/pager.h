@@ -13,6 +13,9 @@ void pager_begin(void);
 /* Text is shown as it comes, as until pager_begin(). */
 void pager_end(void);
 
+/* As console_echo, a page at a time. */
+void pager_echo(const char *s, size_t n);
+
 /* The command's report ends in what matters, such as a sum: it is shown to its
  * end without a stop, and pager_report_ended() says how to see its head if that
  * is no longer on the screen. */

@@ -65,6 +65,21 @@ def test_all_the_rest_and_no_more(terminal, shell):
     assert terminal.command("echo still here") == "still here\n"
 
 
+def test_the_log_is_paged_but_not_recorded(terminal):
+    pages(terminal, "help", "c")
+    shown = []
+    for _ in range(2):
+        terminal.send("dmesg\r")
+        shown.append(qemu.plain(terminal.expect(ASKS)).split("dmesg\n", 1)[1])
+        terminal.send("q")
+        terminal.prompt()
+    assert shown[0].count("\n") == 24 and shown[0] == shown[1]
+    terminal.send("dmesg\r")
+    terminal.expect(ASKS)
+    terminal.send("c")
+    assert "Slate: " not in qemu.plain(terminal.expect("dmesg\r*\nslate> "))
+
+
 def test_what_fits_does_not_wait(terminal):
     """Nor does a program's output wait: the shell does not page it."""
     assert terminal.command("echo here") == "here\n"

@@ -18,6 +18,7 @@ int shell_test_run(const char *line)
     static unsigned number;
     char copy[SHELL_LINE_MAX + 1];
     char mark[SHELL_LINE_MAX + 16];
+    uint32_t at = 0;
     size_t used = 0;
     size_t n;
     int result;
@@ -26,7 +27,7 @@ int shell_test_run(const char *line)
     kprintf("%s", mark);
     strlcpy(copy, line, sizeof(copy));
     result = shell_execute(copy);
-    while ((n = console_history(used, history + used,
+    while ((n = console_history(&at, history + used,
                                 sizeof(fs_test_bytes) - 1 - used)) > 0)
         used += n;
     history[used] = '\0';
