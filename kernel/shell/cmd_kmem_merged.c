@@ -47,7 +47,9 @@ static bool alike(const struct kmem_cache_stat *a,
 
 static size_t slabs_for(const struct kmem_cache_stat *st, size_t objects)
 {
-    return (objects + st->stat_slab_objects - 1) / st->stat_slab_objects;
+    size_t each = MAX(st->stat_slab_objects, (size_t)1);
+
+    return (objects + each - 1) / each;
 }
 
 /* How many caches are like this one, itself included; 0 if it is not the first

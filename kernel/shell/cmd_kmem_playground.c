@@ -284,7 +284,7 @@ static int play_free(char **argv)
     const char *how = argv[4] ?: "lifo";
     struct play_cache *pc;
     struct list *at;
-    uint32_t n;
+    uint32_t n, i;
 
     pc = find_played(argv[2]);
     if (!pc)
@@ -297,7 +297,7 @@ static int play_free(char **argv)
         return shell_error("allocated objects: %zu; `kmem free %s all`",
                            pc->play_count, argv[2]);
     at = &pc->play_objects;
-    for (uint32_t i = 0; i < n; i++) {
+    for (i = 0; i < n && !shell_interrupted(); i++) {
         struct list *l = play_pick(pc, *how, at);
         struct play_object *po = list_entry(l, struct play_object, play_link);
 
@@ -307,7 +307,7 @@ static int play_free(char **argv)
         kmem_cache_free(object_cache, po);
         pc->play_count--;
     }
-    print_change(pc, '-', n);
+    print_change(pc, '-', i);
     return 0;
 }
 

@@ -154,7 +154,7 @@ void kmem_buf_walk(struct kmem_cache *cp, kmem_buf_fn_t *fn, void *arg)
     struct kmem_buf_stat stat;
     size_t chunks = cp->cache_slab_chunks;
 
-    for (size_t n = 0;; n++) {
+    for (size_t n = 0; chunks != 0; n++) { /* 0: damaged */
         for (size_t i = 0; i < chunks; i++) {
             const struct kmem_slab *sp;
 

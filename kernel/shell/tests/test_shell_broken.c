@@ -100,6 +100,7 @@ static void look(const void *obj)
         "cache -u test_broken",
         "cache -c test_broken",
         "kmastat test_broken",
+        "kmastat --merged",
         "leaks",
         "cache -u -m 1",
     };
@@ -243,7 +244,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     struct kmem_cache *cp;
     char line[40];
     volatile size_t two = 2; /* no constant: one call allocates both */
-    size_t chunk, n;
+    size_t chunk, chunks, n;
 
     cp = make_broken(200, obj, &n);
     KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
@@ -254,6 +255,10 @@ KTEST(shell_broken, looking_survives_wild_values)
     cp->cache_chunk = 0;
     look(obj[0]);
     cp->cache_chunk = chunk;
+    chunks = cp->cache_slab_chunks;
+    cp->cache_slab_chunks = 0;
+    look(obj[0]);
+    cp->cache_slab_chunks = chunks;
     end_broken(cp, obj, n);
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
     KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);

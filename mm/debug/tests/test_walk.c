@@ -63,10 +63,13 @@ KTEST(kmem_debug, bufctls_of_broken_lists)
     struct kmem_bufctl *bcp, *next, *rest;
     struct kmem_buf_stat b;
     struct kmem_slab *sp;
-    size_t all;
+    size_t all, chunks = cp->cache_slab_chunks;
 
     test_alloc(cp, 0, 3);
     all = count_bufctls(cp);
+    cp->cache_slab_chunks = 0;
+    KT_EQ(count_bufctls(cp), 0);
+    cp->cache_slab_chunks = chunks;
     bcp = *kmem_hash_bucket(cp, test_obj[0]);
     next = bcp->bufctl_next;
     bcp->bufctl_next = bcp;
