@@ -292,6 +292,32 @@ def test_ports_of_a_session(shell):
     assert "(there are no ports)" in shell.command("ports")
 
 
+def test_wait_knows_a_job_that_a_prompt_has_reported(shell):
+    shell.send("sh\r")
+    shell.settle("program")
+    shell.send("sh -c 'exit 7' &\r")
+    shell.settle("program")
+    shell.send("sleep .1\r")
+    assert "has ended, status 7" in shell.settle("program")
+    shell.send("wait $!; echo status=$?\r")
+    assert "\nstatus=7\r" in shell.settle("program")
+    shell.send("wait 99999; echo status=$?\r")
+    assert "\nstatus=127\r" in shell.settle("program")
+    shell.send("exit\r")
+    shell.prompt()
+
+
+@pytest.mark.parametrize("line", ["sh > /tmp/out", "sh | cat > /tmp/out"])
+def test_a_shell_that_prints_elsewhere_has_no_prompt(shell, line):
+    shell.send("sh\r")
+    for text in (line, "echo hi", "exit", "cat /tmp/out; rm /tmp/out"):
+        shell.settle("program")
+        shell.send(text + "\r")
+    assert shell.settle("program").split("\n", 1)[1] == "hi\r\n$ "
+    shell.send("exit\r")
+    shell.prompt()
+
+
 def test_tab_in_a_session(shell):
     """Commands come first, from all of PATH, then files; after cd directories,
     and a file after a redirection."""

@@ -155,8 +155,8 @@ const struct builtin builtins[] = {
     {"history", "history", "previous lines", cmd_history},
     {"pwd", "pwd", "prints the current directory", cmd_pwd},
     {"unset", "unset NAME ...", "removes variables", cmd_unset},
-    {"wait", "wait [PID ...]", "waits for background commands to end",
-     cmd_wait},
+    {"wait", "wait [PID ...]",
+     "waits for background commands; only Ctrl-\\ leaves it", cmd_wait},
     {NULL, NULL, NULL, NULL},
 };
 

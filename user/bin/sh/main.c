@@ -1,7 +1,7 @@
 /*
  * sh: a shell.
  *
- *     sh                lines from handle 0, the console or not
+ *     sh                lines from handle 0; edited, if 0 and 1 are the console
  *     sh FILE [ARG …]   lines from a file
  *     sh -c LINE        one line
  *
@@ -113,6 +113,8 @@ static void reap(void)
     pid_t pid;
 
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+        if (pid == shell.shell_background)
+            shell.shell_ended = run_status(status);
         if (WIFEXITED(status))
             complain(0, "%d has ended, status %d", (int)pid,
                      WEXITSTATUS(status));
@@ -154,7 +156,7 @@ int main(int argc, char **argv, char **envp)
         shell.shell_args = argv + 2;
         shell.shell_argc = argc - 2;
         run_file(argv[1]);
-    } else if (isatty(STDIN_FILENO)) {
+    } else if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO)) {
         run_console();
     } else {
         run_input(&in);

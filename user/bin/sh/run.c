@@ -15,7 +15,6 @@
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
-#define NOT_FOUND      127
 #define NOT_EXECUTABLE 126
 #define HANDLES_NAMED  10 /* 0 … 9 can be redirected */
 
@@ -60,15 +59,19 @@ void run_foreground(pid_t group)
         tcsetpgrp(STDIN_FILENO, group);
 }
 
+int run_status(int status)
+{
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
 int run_wait(pid_t pid)
 {
     int status;
     pid_t ended;
-    int result = NOT_FOUND;
+    int result = pid == shell.shell_background ? shell.shell_ended : NOT_FOUND;
 
     while ((ended = waitpid(pid, &status, 0)) > 0) {
-        result =
-            WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+        result = run_status(status);
         if (shell.shell_interactive &&
             (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGTERM))
             complain(0, "%d was killed by signal %d", (int)ended,
@@ -354,6 +357,7 @@ static int start_all(struct job *job, const struct command *c, pid_t *pids)
 static void note_background(pid_t pid)
 {
     shell.shell_background = pid;
+    shell.shell_ended = NOT_FOUND;
     if (shell.shell_interactive)
         complain(0, "%d runs in the background", (int)pid);
 }

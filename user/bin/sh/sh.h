@@ -152,6 +152,7 @@ bool is_assignment(const char *word);
 struct shell {
     int shell_status;       /* $? */
     pid_t shell_background; /* $!, 0: none yet */
+    int shell_ended;        /* its status, if a prompt has reported it */
     bool shell_interactive; /* reads from a console and manages groups */
     bool shell_exit;        /* `exit` was called */
     const char *shell_name; /* $0 */
@@ -165,9 +166,14 @@ extern struct shell shell;
  * False: a syntax error. */
 bool run_line(const char *line, const char *where);
 
-/* Waits for `pid`, or all children if that is -1. Returns the status as in $?:
- * 128 + signal for a killed one. */
+#define NOT_FOUND 127 /* the status: no such command, no such child */
+
+/* Waits for `pid`, or all children if that is -1. Returns the status as in $?,
+ * also of $! if a prompt has reported it. */
 int run_wait(pid_t pid);
+
+/* The status as in $?: 128 + signal for a killed child. */
+int run_status(int status);
 
 /* Gives the console to a group, if the shell manages groups. */
 void run_foreground(pid_t group);
