@@ -2,82 +2,38 @@
  * find [PATH…] [-name PATTERN] [-type f|d|c]: prints every path below that
  * matches.
  */
-#include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/match.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
+#include "user/lib/tree.h"
+#include "user/lib/unistd.h"
 
 static const char *want_name;
 static uint8_t want_type; /* enum file_type, or 0 */
 
-/* The current path: extended and cut during the walk. */
-static char path[PATH_MAX];
-
-static void consider(uint8_t type)
+static bool consider(const char *path, uint8_t type)
 {
     char buf[PATH_MAX];
     const char *name = path_last(path, buf);
 
-    if (want_type != 0 && want_type != type)
-        return;
-    if (want_name != NULL && !glob_match(want_name, *name ? name : path))
-        return;
-    putname(path);
-    putchar('\n');
-}
-
-static bool failed(void)
-{
-    warn("%s", path);
-    return false;
-}
-
-static bool walk(uint8_t type);
-
-/* Visits the entries of the open directory `d` at `path`. */
-static bool walk_entries(DIR *d)
-{
-    size_t length = strlen(path);
-    struct dirent *e;
-    bool good = true;
-
-    while ((e = readdir(d)) != NULL) {
-        if (is_dots(e->d_name))
-            continue;
-        if (path_join(path, sizeof(path), path, e->d_name))
-            good &= walk(e->d_type);
-        else
-            good = failed();
-        path[length] = 0;
+    if ((want_type == 0 || want_type == type) &&
+        (want_name == NULL || glob_match(want_name, *name ? name : path))) {
+        putname(path);
+        putchar('\n');
     }
-    return good;
-}
-
-static bool walk(uint8_t type)
-{
-    DIR *d;
-    bool good;
-
-    consider(type);
-    if (type != FILE_DIRECTORY)
-        return true;
-    d = opendir(path);
-    if (d == NULL)
-        return failed();
-    good = walk_entries(d);
-    return closedir(d) == 0 ? good : failed();
+    return true;
 }
 
 static bool walk_from(const char *start)
 {
+    char path[PATH_MAX];
     struct stat st;
 
-    if (strlcpy(path, start, sizeof(path)) >= sizeof(path)) {
+    if (strlcpy(path, start, sizeof(path)) >= sizeof(path))
         errno = ENAMETOOLONG;
-    } else if (stat(start, &st) == 0) {
-        return walk((uint8_t)st.st_type);
-    }
+    else if (stat(start, &st) == 0)
+        return tree_walk(path, (uint8_t)st.st_type, consider) == 0;
     warn("%s", start);
     return false;
 }

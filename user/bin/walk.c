@@ -4,77 +4,49 @@
  *
  *     walk [-r ROUNDS] [PATH]
  */
-#include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/number.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
+#include "user/lib/tree.h"
+#include "user/lib/unistd.h"
 
-static char path[PATH_MAX];
-
-struct counts {
+static struct counts {
     unsigned directories;
     unsigned files;
     unsigned others;
     unsigned failures;
     uint64_t bytes;
-};
+} c;
 
-static void failed(struct counts *c)
-{
-    warn("%s", path);
-    c->failures++;
-}
-
-static void walk_directory(struct counts *c);
-
-/* Visits the path. */
-static void walk(struct counts *c)
+static bool visit(const char *path, uint8_t type)
 {
     struct stat st;
 
     if (stat(path, &st) < 0) {
-        failed(c);
-    } else if (st.st_type == FILE_DIRECTORY) {
-        c->directories++;
-        walk_directory(c);
-    } else if (st.st_type == FILE_REGULAR) {
-        c->files++;
-        c->bytes += st.st_size;
+        warn("%s", path);
+        c.failures++;
+        return false;
+    }
+    if (type == FILE_DIRECTORY) {
+        c.directories++;
+    } else if (type == FILE_REGULAR) {
+        c.files++;
+        c.bytes += st.st_size;
     } else {
-        c->others++;
+        c.others++;
     }
-}
-
-static void walk_directory(struct counts *c)
-{
-    size_t length = strlen(path);
-    DIR *d = opendir(path);
-    const struct dirent *entry;
-
-    if (d == NULL) {
-        failed(c);
-        return;
-    }
-    while ((entry = readdir(d)) != NULL) {
-        if (is_dots(entry->d_name))
-            continue;
-        if (path_join(path, sizeof(path), path, entry->d_name))
-            walk(c);
-        else
-            failed(c);
-        path[length] = 0;
-    }
-    if (closedir(d) < 0)
-        failed(c);
+    return true;
 }
 
 int main(int argc, char **argv)
 {
+    char path[PATH_MAX];
     const char *from;
     uint32_t rounds = 1;
     uint32_t start = uptime_ms();
-    struct counts c = {0};
+    struct stat st;
+    unsigned unread;
     int option;
 
     while ((option = getopt(argc, argv, "r:")) != -1) {
@@ -85,10 +57,13 @@ int main(int argc, char **argv)
     from = optind < argc ? argv[optind] : "/";
     if (*from == 0 || strlcpy(path, from, sizeof(path)) >= sizeof(path) - 1)
         errx(1, "%s: not a path", from);
+    if (stat(path, &st) < 0) /* visit says so */
+        st.st_type = FILE_REGULAR;
     for (uint32_t i = 0; i < rounds; i++) {
         c = (struct counts){0};
         strlcpy(path, from, sizeof(path));
-        walk(&c);
+        unread = tree_walk(path, (uint8_t)st.st_type, visit);
+        c.failures += unread;
     }
     printf("walk: %u files, %u directories, %u others, %llu KiB, %u failures; "
            "%u times in %u ms\n",

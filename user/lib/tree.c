@@ -1,10 +1,43 @@
 /*
- * Removing a directory tree. Entries are removed while their directory is read:
- * later entries are still seen.
+ * Walking and removing a directory tree. Entries are removed while their
+ * directory is read: later entries are still seen.
  */
 #include "user/lib/tree.h"
+#include "user/lib/dirent.h"
+#include "user/lib/err.h"
 #include "user/lib/string.h"
 #include "user/lib/unistd.h"
+
+static unsigned failed(const char *path)
+{
+    warn("%s", path);
+    return 1;
+}
+
+unsigned tree_walk(char *path, uint8_t type,
+                   bool (*visit)(const char *path, uint8_t type))
+{
+    size_t length = strlen(path);
+    unsigned failures = 0;
+    const struct dirent *e;
+    DIR *d;
+
+    if (!visit(path, type) || type != FILE_DIRECTORY)
+        return 0;
+    d = opendir(path);
+    if (d == NULL)
+        return failed(path);
+    while ((e = readdir(d)) != NULL) {
+        if (is_dots(e->d_name))
+            continue;
+        if (path_join(path, PATH_MAX, path, e->d_name))
+            failures += tree_walk(path, e->d_type, visit);
+        else
+            failures += failed(path);
+        path[length] = 0;
+    }
+    return closedir(d) == 0 ? failures : failures + failed(path);
+}
 
 #define TRIES 3
 
