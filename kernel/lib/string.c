@@ -231,3 +231,88 @@ bool parse_u32(const char *s, uint32_t *value)
     *value = result;
     return true;
 }
+
+bool parse_size(const char *s, uint32_t *bytes)
+{
+    static const struct {
+        const char *name;
+        uint8_t shift;
+    } units[] = {{"", 0},   {"k", 10}, {"K", 10},  {"KiB", 10},
+                 {"m", 20}, {"M", 20}, {"MiB", 20}};
+    uint32_t value;
+    size_t i = 0;
+
+    if (!scan_u32(&s, &value))
+        return false;
+    while (i < ARRAY_SIZE(units) && strcmp(s, units[i].name) != 0)
+        i++;
+    if (i == ARRAY_SIZE(units) || value > UINT32_MAX >> units[i].shift)
+        return false;
+    *bytes = value << units[i].shift;
+    return true;
+}
+
+/* ---- patterns ----------------------------------------------------------- */
+
+/* Whether `c` is in the set that starts with the '[' before `p`. *end gets its
+ * end, or NULL if there is no ']': then it is not a set. */
+static bool in_set(const char *p, char c, const char **end)
+{
+    bool inverted = p[1] == '!';
+    const char *first = p + 1 + inverted;
+    bool found = false;
+
+    *end = NULL;
+    for (p = first; *p != ']' || p == first; p++) {
+        if (*p == '\\')
+            p++;
+        if (*p == 0)
+            return false;
+        if (p[1] == '-' && p[2] != ']' && p[2] != 0) {
+            found |= p[0] <= c && c <= p[2];
+            p += 2;
+        } else {
+            found |= *p == c;
+        }
+    }
+    *end = p + 1;
+    return found != inverted;
+}
+
+/* The pattern after its first element if that matches `c`, else NULL. */
+static const char *glob_one(const char *p, char c)
+{
+    const char *end;
+
+    if (*p == '[') {
+        bool found = in_set(p, c, &end);
+
+        if (end != NULL)
+            return found ? end : NULL;
+    }
+    if (*p == '\\' && p[1] != 0)
+        return p[1] == c ? p + 2 : NULL;
+    return *p == '?' || *p == c ? p + 1 : NULL;
+}
+
+bool glob_match(const char *pattern, const char *name)
+{
+    const char *star = NULL; /* after the last star seen */
+    const char *resume = NULL;
+
+    while (*name != 0 || *pattern == '*') {
+        const char *next;
+
+        if (*pattern == '*') {
+            star = ++pattern;
+            resume = name;
+            continue;
+        }
+        next = *pattern == 0 ? NULL : glob_one(pattern, *name);
+        if (next == NULL && star == NULL)
+            return false;
+        pattern = next != NULL ? next : star;
+        name = next != NULL ? name + 1 : ++resume;
+    }
+    return *pattern == 0;
+}

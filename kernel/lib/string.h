@@ -41,3 +41,12 @@ bool scan_u32(const char **s, uint32_t *value);
 
 /* The same if all of `s` is the number; else *value is unchanged. */
 bool parse_u32(const char *s, uint32_t *value);
+
+/* The same for a number of bytes as output prints them: 4096, 0x1000, 4k, 4K,
+ * 4KiB; M and MiB likewise. */
+bool parse_size(const char *s, uint32_t *bytes);
+
+/* Whether all of `name` matches: * is any characters, ? is one, [a-z] one of a
+ * set and [!a-z] one not in the set; a backslash makes the next character
+ * ordinary. */
+bool glob_match(const char *pattern, const char *name);

@@ -196,37 +196,12 @@ uint32_t heap_random(uint32_t *state)
 
 /* ---- arguments ---------------------------------------------------------- */
 
-/* After a mismatch only the last `*` is tried again, one character longer. */
-static bool glob(const char *s, const char *pattern)
-{
-    const char *star = NULL;
-    const char *retry = s;
-
-    while (*s) {
-        if (*pattern == '*') {
-            star = ++pattern;
-            retry = s;
-        } else if (*pattern == '?' || *pattern == *s) {
-            pattern++;
-            s++;
-        } else if (star) {
-            pattern = star;
-            s = ++retry;
-        } else {
-            return false;
-        }
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
-}
-
 bool heap_match(const char *name, const char *pattern)
 {
     if (!pattern)
         return true;
     if (strchr(pattern, '*') || strchr(pattern, '?'))
-        return glob(name, pattern);
+        return glob_match(pattern, name);
     return strstr(name, pattern) != NULL;
 }
 

@@ -15,7 +15,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
-#include "kernel/shell/words.h"
 #include "mm/inspect/buddy_stat.h"
 #include "mm/debug/debug.h"
 
@@ -97,14 +96,14 @@ struct play_order {
 /* What a cache cannot be, the allocator says. */
 static int read_order(char **argv, struct play_order *o)
 {
-    if (!words_size(argv[3], &o->order_size))
+    if (!parse_size(argv[3], &o->order_size))
         return shell_error("'%s' is no size; write it as 200 or 4k", argv[3]);
     for (argv += 4; *argv; argv++)
         if (strcmp(*argv, "ctor") == 0)
             o->order_ctor = true;
         else if (strcmp(*argv, "nocolour") == 0)
             o->order_plain = true;
-        else if (!words_size(*argv, &o->order_align))
+        else if (!parse_size(*argv, &o->order_align))
             return shell_error("'%s' is no alignment; write it as 64 or 4k",
                                *argv);
     return 0;

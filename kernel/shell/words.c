@@ -77,22 +77,3 @@ enum words_error words_check(const char *line)
         error = words_next(&at, &argc, argv);
     return error;
 }
-
-bool words_size(const char *word, uint32_t *bytes)
-{
-    static const struct {
-        const char *name;
-        uint8_t shift;
-    } units[] = {{"", 0},   {"k", 10}, {"K", 10},  {"KiB", 10},
-                 {"m", 20}, {"M", 20}, {"MiB", 20}};
-    size_t i = 0;
-
-    if (!scan_u32(&word, bytes))
-        return false;
-    while (i < ARRAY_SIZE(units) && strcmp(word, units[i].name) != 0)
-        i++;
-    if (i == ARRAY_SIZE(units) || *bytes > UINT32_MAX >> units[i].shift)
-        return false;
-    *bytes <<= units[i].shift;
-    return true;
-}

@@ -22,9 +22,5 @@ enum words_error {
  */
 enum words_error words_next(char **at, int *argc, char **argv);
 
-/* A number of bytes as output prints them: 4096, 0x1000, 4k, 4K, 4KiB; M and
- * MiB likewise. */
-bool words_size(const char *word, uint32_t *bytes);
-
 /* The first error in a whole line of at most SHELL_LINE_MAX characters. */
 enum words_error words_check(const char *line);

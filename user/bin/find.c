@@ -3,7 +3,6 @@
  * matches.
  */
 #include "user/lib/err.h"
-#include "user/lib/match.h"
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 #include "user/lib/tree.h"

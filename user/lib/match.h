@@ -1,5 +1,5 @@
 /*
- * Patterns of grep and of file names.
+ * Patterns of grep; kernel/lib/string.h has those of file names.
  */
 #pragma once
 
@@ -11,8 +11,3 @@
  * the next character ordinary. `fold` ignores case.
  */
 bool regex_match(const char *pattern, const char *line, bool fold);
-
-/* Whether all of `name` matches: * is any characters, ? is one, [a-z] one of a
- * set and [!a-z] one not in the set; a backslash makes the next character
- * ordinary. */
-bool glob_match(const char *pattern, const char *name);

@@ -15,25 +15,12 @@ uint32_t number_between(const char *text, uint32_t least, uint32_t most)
     return value;
 }
 
-/* A number and its unit, or UINT64_MAX. */
-static uint64_t size_of(const char *text)
-{
-    uint32_t value;
-    unsigned shift;
-
-    if (!scan_u32(&text, &value))
-        return UINT64_MAX;
-    shift = (*text | 32) == 'k' ? 10 : (*text | 32) == 'm' ? 20 : 0;
-    text += shift != 0;
-    return *text == 0 ? (uint64_t)value << shift : UINT64_MAX;
-}
-
 uint32_t size_between(const char *text, uint32_t least, uint32_t most)
 {
-    uint64_t size = size_of(text);
+    uint32_t size;
 
-    if (size < least || size > most)
+    if (!parse_size(text, &size) || size < least || size > most)
         errx(2, "%s: not a size from %u to %u bytes; 4k and 1M are sizes", text,
              (unsigned)least, (unsigned)most);
-    return (uint32_t)size;
+    return size;
 }

@@ -90,31 +90,6 @@ KTEST(words, open_quotes_are_errors)
     KT_EQ(words_check("a; b \" c; d"), WORDS_QUOTE);
 }
 
-KTEST(words, sizes)
-{
-    static const struct {
-        const char *word;
-        uint32_t bytes;
-    } good[] = {{"0", 0},         {"4096", 4096},
-                {"0x10", 16},     {"4k", 4096},
-                {"4K", 4096},     {"4KiB", 4096},
-                {"2m", MIB(2)},   {"2M", MIB(2)},
-                {"2MiB", MIB(2)}, {"4095M", 4095 * MIB(1)},
-                {"0x10k", 16384}};
-    static const char *const bad[] = {"",    "k",    "KiB",   "4kB",     "4 k",
-                                      "4kk", "M4",   "4kiB",  "4MIB",    "4G",
-                                      "-1k", "1.5M", "4096M", "4194304k"};
-    uint32_t bytes;
-
-    for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-        if (!words_size(good[i].word, &bytes) || bytes != good[i].bytes)
-            ktest_fail(__FILE__, __LINE__, "%s is not %u", good[i].word,
-                       (unsigned)good[i].bytes);
-    for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-        if (words_size(bad[i], &bytes))
-            ktest_fail(__FILE__, __LINE__, "%s is a size", bad[i]);
-}
-
 KTEST(words, too_many_words)
 {
     char line[2 * (SHELL_ARGS_MAX + 1) + 1];

@@ -9,7 +9,6 @@
  */
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
-#include "user/lib/match.h"
 #include "user/lib/string.h"
 
 static char path[PATH_MAX];

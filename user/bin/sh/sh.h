@@ -108,7 +108,7 @@ struct fields {
 /* Adds one; false: the arena is full. */
 bool fields_add(struct fields *f, const char *text);
 
-/* Of patterns (user/lib/match.h). glob_plain removes the `\`; glob adds the
+/* Of patterns (kernel/lib/string.h). glob_plain removes the `\`; glob adds the
  * paths that match, in order, and returns their number, or -1 and errno: a
  * directory cannot be read, or the arena is full (E2BIG). */
 void glob_plain(char *pattern);
