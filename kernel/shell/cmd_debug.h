@@ -39,3 +39,7 @@ const char *debugcmd_age(const struct kmem_transaction *t, char buf[HEAP_CELL]);
 /* Prints " task 3 (sh), 12.000345 s ago" and the stack. */
 void debugcmd_print_transaction(const char *what,
                                 const struct kmem_transaction *t);
+
+/* The newest transaction of the log on the object that is, or was, at an
+ * address. False if the log has none. */
+bool logcmd_newest(uintptr_t addr, struct kmem_log_entry *e);

@@ -336,18 +336,16 @@ size_t heap_slab_number(struct kmem_cache *cp, uintptr_t slab)
     return SIZE_MAX;
 }
 
-const char *heap_buf_state(const struct kmem_buf_stat *b)
+const struct heap_state *heap_buf_state(const struct kmem_buf_stat *b)
 {
-    return b->stat_in_magazine              ? "round"
-           : b->stat_state == KMEM_BUF_FREE ? "free"
-                                            : "used";
-}
+    static const struct heap_state used = {'#', "used", "in use"},
+                                   free = {'.', "free", "free"},
+                                   round = {'o', "round",
+                                            "free, in a magazine"};
 
-char heap_buf_cell(const struct kmem_buf_stat *b)
-{
-    return b->stat_in_magazine              ? 'o'
-           : b->stat_state == KMEM_BUF_FREE ? '.'
-                                            : '#';
+    return b->stat_in_magazine              ? &round
+           : b->stat_state == KMEM_BUF_FREE ? &free
+                                            : &used;
 }
 
 bool heap_buf_bad(const struct kmem_buf_stat *b,
@@ -361,7 +359,7 @@ char heap_object_cell(uintptr_t addr, bool used)
     struct kmem_buf_stat b;
 
     if (MM_MAGAZINES && used && kmem_buf_stat((const void *)addr, &b))
-        return heap_buf_cell(&b);
+        return heap_buf_state(&b)->state_cell;
     return used ? '#' : '.';
 }
 

@@ -146,10 +146,13 @@ bool heap_word(uintptr_t addr, uintptr_t *word);
 
 struct kmem_buf_stat;
 
-/* The state of a buffer: "used", "free", or "round" if it is free in a
- * magazine; and as a character: # . o */
-const char *heap_buf_state(const struct kmem_buf_stat *b);
-char heap_buf_cell(const struct kmem_buf_stat *b);
+/* The state of a buffer: used, free, or a round: free, in a magazine. */
+struct heap_state {
+    char state_cell; /* # . o */
+    const char *state_name, *state_text;
+};
+
+const struct heap_state *heap_buf_state(const struct kmem_buf_stat *b);
 
 /* Whether a buffer contradicts its cache: a large one has a bufctl, which is on
  * the slab's freelist or in the hash table. */

@@ -67,7 +67,7 @@ static bool visit_object(const struct kmem_buf_stat *b, void *arg)
     struct objects *o = arg;
     struct object row = {.object_stat = *b,
                          .object_cache = o->objects_cache->stat_name,
-                         .object_state = heap_buf_state(b),
+                         .object_state = heap_buf_state(b)->state_name,
                          .object_bad = heap_buf_bad(b, o->objects_cache),
                          .object_age = UINT64_MAX,
                          .object_task = UINT32_MAX};

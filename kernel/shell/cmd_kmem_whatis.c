@@ -7,7 +7,6 @@
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"
-#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/x86/paging.h"
 #include "mm/debug/debug.h"
@@ -74,13 +73,6 @@ static const char *part_of_chunk(const struct place *p,
                : "in the redzone after the object";
 }
 
-static const char *state_text(const struct kmem_buf_stat *b)
-{
-    return b->stat_in_magazine              ? "free, in a magazine"
-           : b->stat_state == KMEM_BUF_FREE ? "free"
-                                            : "in use";
-}
-
 /* Its last two transactions, the newest first. */
 static void print_life(const struct kmem_buf_stat *b)
 {
@@ -104,8 +96,8 @@ static void print_object(const struct place *p)
     if (!kmem_buf_stat((const void *)p->place_addr, &b))
         return;
     kprintf("object %zu of cache %s, %s: 0x%08lx + %zu, %s\n", p->place_index,
-            p->place_st.stat_name, state_text(&b), (unsigned long)start, offset,
-            part_of_chunk(p, &b, offset));
+            p->place_st.stat_name, heap_buf_state(&b)->state_text,
+            (unsigned long)start, offset, part_of_chunk(p, &b, offset));
     if (b.stat_size != p->place_st.stat_size)
         kprintf("size of the request: %zu\n", b.stat_size);
     if (b.stat_state == KMEM_BUF_USED &&
@@ -295,7 +287,9 @@ static void print_strip(const struct place *p)
         if (i % ROW_CHUNKS == 0)
             kprintf("%s +%05zx %c", i ? "\n" : "", chunk_offset(p, i),
                     i == 0 && p->place_slab.stat_colour ? ':' : ' ');
-        kprintf("%c", heap_buf_bad(&b, &p->place_st) ? '!' : heap_buf_cell(&b));
+        kprintf("%c", heap_buf_bad(&b, &p->place_st)
+                          ? '!'
+                          : heap_buf_state(&b)->state_cell);
     }
     kprintf("%s%s\n", tail ? "=" : "",
             heap_header_bytes(&p->place_st) ? "H" : "");
@@ -308,7 +302,7 @@ static void print_strip(const struct place *p)
 static const char *link_text(const struct kmem_buf_stat *b,
                              char text[HEAP_CELL])
 {
-    if (heap_buf_cell(b) != '.')
+    if (heap_buf_state(b)->state_cell != '.')
         return "-";
     if (b->stat_last)
         return "end";
@@ -328,7 +322,8 @@ static void print_chunk_row(const struct place *p, size_t i, bool audited)
 
     kprintf("%c%3zu 0x%04zx %-5s %4s", i == p->place_index ? '>' : ' ', i,
             chunk_offset(p, i),
-            heap_buf_bad(&b, &p->place_st) ? "!" : heap_buf_state(&b),
+            heap_buf_bad(&b, &p->place_st) ? "!"
+                                           : heap_buf_state(&b)->state_name,
             link_text(&b, link));
     if (!audited)
         return;

@@ -6,7 +6,6 @@
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_debug.h"
-#include "kernel/shell/cmd_log.h"
 #include "kernel/shell/shell.h"
 #include "kernel/shell/words.h"
 #include "mm/debug/debug.h"
