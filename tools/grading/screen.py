@@ -39,7 +39,7 @@ ATTRIBUTES = {"always_inline", "cold", "const", "fallthrough", "format", "hot",
               "may_alias", "noinline", "noreturn", "packed", "pure", "unused"}
 BUILTINS = (r"expect|constant_p|offsetof|choose_expr|types_compatible_p|"
             r"unreachable|(clz|ctz|ffs|parity)l?|(clz|parity)ll|bswap\d\d|"
-            r"(add|sub|mul)_overflow|va_\w+|mem\w+|str\w+|frame_address")
+            r"(add|sub|mul)_overflow|va_\w+|mem\w+|str\w+")
 ARGUMENTS = r"\((?:[^()]|\([^()]*\))*\)"  # of an attribute, as far as read
 PRAGMAS = r"GCC (unroll|diagnostic)\b"
 DIRECTIVES = {"define", "elif", "else", "endif", "error", "if", "ifdef",

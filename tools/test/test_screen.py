@@ -155,6 +155,8 @@ HOSTILE = {
                         "attribute section"),
     "return-address": (body("n += (int)__builtin_return_address(0);"),
                        "__builtin_return_address"),
+    "frame": (body("n += ((int *)__builtin_frame_address(0))[1];"),
+              "__builtin_frame_address"),
     "longjmp": (body("static void *b[5]; __builtin_longjmp(b, 1);"),
                 "__builtin_longjmp"),
     # calls of libgcc, which is not linked
