@@ -20,6 +20,7 @@ static struct {
     const struct hunt *hunt;
     unsigned at;    /* after so many instructions the other comes in */
     unsigned steps; /* of the first part so far */
+    bool stepping;  /* in the first part */
     bool came;
     bool waited; /* until the first part went on */
     uintptr_t next;
@@ -67,8 +68,11 @@ static bool on_step(struct trapframe *tf)
         tf->eflags &= ~EFLAGS_TF;
         return true;
     }
-    if (state.steps++ != state.at)
+    if (state.steps++ != state.at) {
+        if (state.stepping) /* whatever flags a lock has restored */
+            tf->eflags |= EFLAGS_TF;
         return true;
+    }
     state.came = true;
     state.next = tf->eip;
     tf->eflags &= ~EFLAGS_TF;
@@ -80,11 +84,13 @@ static bool on_step(struct trapframe *tf)
 /* The first part, with the trap flag set. */
 static __attribute__((noinline)) void step_first(void)
 {
+    state.stepping = true;
     __asm__ volatile("pushfl; orl %0, (%%esp); popfl"
                      :
                      : "i"(EFLAGS_TF)
                      : "memory", "cc");
     state.hunt->hunt_first();
+    state.stepping = false;
     __asm__ volatile("pushfl; andl %0, (%%esp); popfl"
                      :
                      : "i"(~EFLAGS_TF)
