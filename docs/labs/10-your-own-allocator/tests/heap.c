@@ -6,13 +6,33 @@
 #include "mm/buddy.h"
 
 struct supply heap_pages;
+size_t heap_held, heap_peak;
 const struct other_allocator *heap_of;
 
 static struct page *arena;
 static struct page *notes; /* the descriptors, and then which are used */
+static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
+static void (*arena_put)(struct supply *s, void *addr, size_t pages);
 
 #define INFO_BYTES (HEAP_PAGES * sizeof(*heap_pages.supply_info))
 #define NOTE_PAGES PAGES_FOR(INFO_BYTES + HEAP_PAGES)
+
+static void *get_pages(struct supply *s, size_t pages, size_t align)
+{
+    void *p = arena_get(s, pages, align);
+
+    heap_held += p != NULL ? pages : 0;
+    heap_peak = MAX(heap_peak, heap_held);
+    return p;
+}
+
+/* Their contents are lost, so that nothing is returned only to be counted. */
+static void put_pages(struct supply *s, void *addr, size_t pages)
+{
+    arena_put(s, addr, pages);
+    memset(addr, 0xdb, pages << PAGE_SHIFT);
+    heap_held -= pages;
+}
 
 /* Also after a test that did not come to its end. */
 static void free_arena(void *arg UNUSED)
@@ -35,6 +55,11 @@ void heap_begin(const struct other_allocator *a)
     info = page_to_virt(notes);
     supply_arena(&heap_pages, page_to_virt(arena), HEAP_PAGES, info,
                  (uint8_t *)info + INFO_BYTES);
+    arena_get = heap_pages.supply_get;
+    arena_put = heap_pages.supply_put;
+    heap_pages.supply_get = get_pages;
+    heap_pages.supply_put = put_pages;
+    heap_held = heap_peak = 0;
     heap_of = a;
     a->op_init(&heap_pages);
 }
@@ -125,7 +150,7 @@ struct other_stat heap_counts(void)
     heap_of->op_stat(&st);
     KT_EQ(st.stat_held, st.stat_requested + st.stat_internal +
                             st.stat_external + st.stat_metadata);
-    KT_EQ(st.stat_held >> PAGE_SHIFT, heap_pages.supply_held);
+    KT_EQ((st.stat_held + heap_pages.supply_fixed) >> PAGE_SHIFT, heap_held);
     KT_LE(st.stat_internal, st.stat_held);
     KT_LE(st.stat_external, st.stat_held);
     KT_LE(st.stat_metadata, st.stat_held);

@@ -116,14 +116,14 @@ LAB_TEST(10, whole, LAB_UP)
         KT_REQUIRE(block_new(&block[i], size, NULL));
         pages += PAGES_FOR(size);
     }
-    KT_LE(heap_pages.supply_held, pages + pages / 2 + 20);
+    KT_LE(heap_held, pages + pages / 2 + 20);
     for (size_t i = 0; i < 20; i += 2)
         block_drop(&block[i]);
     for (size_t i = 0; i < 20; i += 2)
         KT_REQUIRE(
             block_new(&block[i], PAGE_SIZE + random_below(LARGEST), NULL));
     drop_all();
-    KT_EQ(heap_pages.supply_held, 0); /* at once */
+    KT_EQ(heap_held, 0); /* at once */
     heap_counts();
     heap_end();
 }
@@ -482,7 +482,7 @@ LAB_TEST(10, back, LAB_UP)
         churn(3000, 1, MIXED, &c);
         drop_all();
         press();
-        KT_LE(heap_pages.supply_held, LEFT);
+        KT_LE(heap_held, LEFT);
     }
     heap_counts();
     other_cache_destroy(&yours_allocator, &c);
@@ -500,7 +500,7 @@ LAB_TEST(10, reuse, LAB_UP)
     KT_REQUIRE(block_new(&block[0], MIXED, NULL));
     last = fill(size, &count);
     unfill(last, size);
-    KT_LE(heap_pages.supply_held, HEAP_PAGES / 20);
+    KT_LE(heap_held, HEAP_PAGES / 20);
     last = fill(3 * size, &count);
     KT_GE(count * 3 * size, HEAP_PAGES * PAGE_SIZE * 2 / 3);
     unfill(last, 3 * size);

@@ -61,7 +61,7 @@ struct figures {
 #define ROOM_PAGES PAGES_FOR(sizeof(struct room))
 
 static uint64_t spent;    /* instructions of the allocator */
-static uint64_t excluded; /* of them, those of the supply */
+static uint64_t excluded; /* what the supply needs at any time */
 static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
 static void (*arena_put)(struct supply *s, void *addr, size_t pages);
 
@@ -119,11 +119,11 @@ static uint32_t allocate(uint32_t size, uint32_t cache)
 {
     uint32_t number = room->room_free[--room->room_frees];
     struct slot *s = &room->room_slot[number];
-    uint64_t start = rdtsc();
+    uint64_t before = excluded, start = rdtsc();
 
     s->slot_at = cache != 0 ? heap_of->op_cache_alloc(&room->room_cache[cache])
                             : heap_of->op_alloc(size);
-    spent += rdtsc() - start;
+    spent += rdtsc() - start - (excluded - before);
     s->slot_size = size;
     s->slot_cache = cache;
     if (s->slot_at == NULL)
@@ -137,7 +137,7 @@ static uint32_t allocate(uint32_t size, uint32_t cache)
 static uint32_t release(uint32_t number)
 {
     struct slot *s = &room->room_slot[number];
-    uint64_t start;
+    uint64_t before = excluded, start;
 
     if (memcmp(s->slot_at, &number, sizeof(number)) != 0 ||
         memcmp(s->slot_at + s->slot_size - sizeof(number), &s->slot_size,
@@ -150,7 +150,7 @@ static uint32_t release(uint32_t number)
         heap_of->op_cache_free(&room->room_cache[s->slot_cache], s->slot_at);
     else
         heap_of->op_free(s->slot_at, s->slot_size);
-    spent += rdtsc() - start;
+    spent += rdtsc() - start - (excluded - before);
     s->slot_at = NULL;
     room->room_free[room->room_frees++] = number;
     return number;
@@ -197,7 +197,7 @@ static void begin_replay(const struct other_allocator *a)
     arena_put = heap_pages.supply_put;
     heap_pages.supply_get = get_pages;
     heap_pages.supply_put = put_pages;
-    spent = excluded = 0;
+    spent = 0;
     for (uint32_t i = 0; i < SLOTS; i++)
         room->room_free[i] = SLOTS - 1 - i;
     room->room_frees = SLOTS;
@@ -229,11 +229,12 @@ static struct figures replay(const struct other_allocator *a, uint32_t seed)
     r = &room->room_r1;
     r->r1_sink = carry_out;
     r1_run(r, seed, PART);
-    f.held = heap_counts().stat_held;
-    f.peak = heap_pages.supply_peak << PAGE_SHIFT;
-    f.cost = (uint32_t)((spent - excluded) / (r->r1_allocs + r->r1_frees));
+    heap_counts();
+    f.held = heap_held << PAGE_SHIFT;
+    f.peak = heap_peak << PAGE_SHIFT;
+    f.cost = (uint32_t)(spent / (r->r1_allocs + r->r1_frees));
     end_replay();
-    f.residue = heap_pages.supply_held << PAGE_SHIFT;
+    f.residue = heap_held << PAGE_SHIFT;
     heap_end();
     free_room(NULL);
     kprintf("%-6s seed %u: held %zu KiB, at most %zu KiB, %u instructions an "
