@@ -43,10 +43,11 @@ keep the receipt that it prints. It contains
 
 {files}
 All else is taken from the original tree when your work is graded, so changes
-there help you to look at things and cost nothing. Your code is plain C that
-uses what the lab offers: {allowed} lists
-it, and `make grade` says what is not in the list. Parts of the kernel that
-other labs ask for are objects, in prebuilt/: leave the structures in the
+there help you to look at things and cost nothing, except in a header that your
+files include: `make grade` and `make handin` refuse them. Your code is plain C
+that uses what the lab offers: {allowed}
+lists it, and `make grade` says what is not in the list. Parts of the kernel
+that other labs ask for are objects, in prebuilt/: leave the structures in the
 headers of mm/ and kernel/ as they are.
 """
 
@@ -127,7 +128,7 @@ def last_change(root):
 
 
 def write_extras(root, lab, out, seed, solved, git=False):
-    """Writes .lab and START-HERE.md."""
+    """Writes .lab, .headers and START-HERE.md."""
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
     (out / labs.STAMP).write_text(
         f"# Written by `make lab`; `make grade` reads it.\n"
@@ -137,6 +138,9 @@ def write_extras(root, lab, out, seed, solved, git=False):
         "\n[files]\n" + "".join(
             f'"{name}" = "{sha256((out / name).read_bytes()).hexdigest()}"\n'
             for name in lab.files), encoding="utf-8")
+    (out / labs.HEADERS).write_text("".join(
+        f"{sha256(path.read_bytes()).hexdigest()} {path.relative_to(out)}\n"
+        for path in sorted(out.rglob("*.h"))), encoding="utf-8")
     files = "".join(f"    {name}\n" for name in lab.files)
     text = START.format(number=lab.number, title=lab.title, page=lab.page,
                         files=files, allowed=lab.folder / "allowed.toml")

@@ -27,6 +27,7 @@ FOLDER = "docs/labs"
 APPARATUS = "tools/"
 SOLUTION = "solution"   # in a lab's folder: files that the tree has not solved
 STAMP = ".lab"      # in a hand-out: which lab, seed and version it is
+HEADERS = ".headers"    # there: the SHA-256 of each header
 
 # Folders to skip where there is no git to list the files.
 PRODUCTS = {".git", ".venv", "__pycache__", ".pytest_cache", "build"}

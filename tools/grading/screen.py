@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 from collections import defaultdict
+from hashlib import sha256
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -288,6 +289,21 @@ def sources(lab):
     return [name for name in lab.files if name.endswith(".c")]
 
 
+def headers(tree, objects):
+    """What is wrong with the headers that objects depend on, in a hand-out: the
+    grader's are as they were handed out."""
+    path = Path(tree) / labs.HEADERS
+    if not path.exists():
+        return []
+    lines = map(str.split, path.read_text("utf-8").splitlines())
+    was = {name: digest for digest, name in lines}
+    used = set(re.findall(r"\S+\.h\b(?!:)", "".join(
+        path.with_suffix(".d").read_text("utf-8") for path in objects)))
+    return [f"{name}: error: is included, and is not as it was handed out"
+            for name in sorted(used) if was.get(name) !=
+            sha256((Path(tree) / name).read_bytes()).hexdigest()]
+
+
 def errors(tree, lab, budget, **options):
     """What is wrong with the hand-in files in a tree that has been built, as a
     compiler would write it; "" if nothing is. `options` are those of
@@ -300,6 +316,7 @@ def errors(tree, lab, budget, **options):
              for path in workshop.objects_of(build, name)]
     for name in own:
         found += directives(name, (Path(tree) / name).read_text("utf-8"))
+    found += headers(tree, [path for _, path in built])
     if found:
         return "\n".join(found)
     failed = workshop.make(tree, budget,

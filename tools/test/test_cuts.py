@@ -445,8 +445,8 @@ def test_contents_of_a_hand_out(tree, tmp_path):
     out, L = tmp_path / "out", "docs/labs/02-buddies/"
     here = {n for n in files(out) if not n.startswith("tools/")}
     assert here == {
-        ".lab", "START-HERE.md", "README.md", "mm/x.c", L + "lab.toml",
-        L + "README.md", L + "size.py", L + "tests/split.c"}
+        ".headers", ".lab", "START-HERE.md", "README.md", "mm/x.c",
+        L + "lab.toml", L + "README.md", L + "size.py", L + "tests/split.c"}
     assert (out / "mm/x.c").read_text(encoding="utf-8") == ALL_CUT
     assert "seed = 7\n" in (out / ".lab").read_text(encoding="utf-8")
     start = (out / "START-HERE.md").read_text(encoding="utf-8")

@@ -660,6 +660,11 @@ def test_handin_says_what_is_not_packed(here):
     (here / SHEET).write_text(SOURCES[SHEET], "utf-8")
     (here / WORK).write_text(text + "int lab0_more;\n", "utf-8")
     refused(f"it does not build:\nhandin:     {WORK}: error: defines ")
+    (here / "mm/mine.h").write_text("#define TWO 2\n", "utf-8")
+    (here / WORK).write_text(f'#include "mm/mine.h"\n{text}', "utf-8")
+    refused("it does not build:\nhandin:     mm/mine.h: error: is included, "
+            "and is not as it was handed out\n")
+    (here / "mm/mine.h").unlink()
     (here / WORK).write_text(body('lab_missing("0.1", ""); x'), "utf-8")
     refused("it does not build:\nhandin: ")
     done = make(here, "handin", "FORCE=1")
