@@ -7,9 +7,8 @@ import json
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tools.grading.grading import clean
+from tools.grading.grading import LINES, NOT_CHECKED, clean
 from tools.grading.labs import Test
-from tools.grading.grading import NOT_CHECKED
 
 
 KEPT = "your instructor's grader checks it"
@@ -70,6 +69,12 @@ def _is_kept(outcome):
     return outcome.state == NOT_CHECKED and not outcome.text
 
 
+def _build_errors(grade):
+    """The compiler quotes the source, and so can what is wrong with it."""
+    return [clean(line.expandtabs())
+            for line in grade.build_errors.splitlines()[:LINES]]
+
+
 def table(grade):
     """The whole report, as text."""
     lab = grade.lab
@@ -79,7 +84,7 @@ def table(grade):
     lines += [f"note: {line}" for line in grade.problems]
     if grade.build_errors:
         lines += ["the kernel does not build:"]
-        lines += ["    " + line for line in grade.build_errors.splitlines()]
+        lines += ["    " + line for line in _build_errors(grade)]
     for outcome in grade.outcomes:
         if not _is_kept(outcome):
             lines.append(_row(outcome, width))
@@ -107,7 +112,7 @@ def gradescope(grade):
                       "visibility": "hidden"})
     said = [*grade.problems]
     if grade.build_errors:
-        said += ["The kernel does not build:", grade.build_errors]
+        said += ["The kernel does not build:", *_build_errors(grade)]
     return {"score": grade.score, "output": "\n".join(said),
             "output_format": "text", "test_output_format": "text",
             "visibility": "visible", "stdout_visibility": "hidden",

@@ -20,6 +20,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from elftools.elf.elffile import ELFFile
@@ -63,6 +64,9 @@ OF_LOCKS = {"cli", "popf", "pushf"}
 # Strings and characters; one without its second quote goes to the line's end,
 # as it does for gcc.
 QUOTED = r'"(?:\\.?|[^"\\\n])*(?:"|$)|\'(?:\\.?|[^\'\\\n])*(?:\'|$)'
+
+
+MOST = 20   # findings of a kind in a source: macros can make millions
 
 
 # What joins a line to the next for gcc, which looks for comments later; and
@@ -142,9 +146,9 @@ def _outside(words):
 
 def _asm(code, bare, allowed):
     """The assembler statements that are not allowed: (place, text)."""
+    template = re.compile(rf"[\w\s]*\(?\s*((?:{QUOTED}|\s)*)")
     for match in re.finditer(r"\b(?:__)?asm(?:__)?\b", bare):
-        after = re.match(rf"[\w\s]*\(?\s*((?:{QUOTED}|\s)*)",
-                         code[match.end():])
+        after = template.match(code, match.end())
         text = "".join(part[1:-1] for part in re.findall(QUOTED, after[1]))
         if text not in allowed:
             yield match.start(), f'asm("{text:.40}")'
@@ -158,21 +162,22 @@ def tokens(preprocessed, names, allowed=()):
     code = "\n".join(line for _, line in own)
     bare = re.sub(QUOTED, lambda m: '"' * len(m[0]), code, flags=re.M)
     wrong = [(at, f"{what} is not for hand-ins")
-             for at, what in _asm(code, bare, allowed)]
-    for m in re.finditer(
-            r"\b__attribute(?:__)?\b"
-            rf"(?:\s*\(\s*\(((?:[^()]|{ARGUMENTS})*)\)\s*\))?", bare):
-        wrong += [(m.start(), f"the attribute {word} is not for hand-ins")
-                  for word in _outside(m[1])]
+             for at, what in islice(_asm(code, bare, allowed), MOST)]
+    attributes = re.finditer(
+        r"\b__attribute(?:__)?\b"
+        rf"(?:\s*\(\s*\(((?:[^()]|{ARGUMENTS})*)\)\s*\))?", bare)
+    wrong += islice(((m.start(), f"the attribute {word} is not for hand-ins")
+                     for m in attributes for word in _outside(m[1])), MOST)
     for pattern, what in (
             (r"(\[|<:)\s*(\[|<:)", "[[attributes]]"),
             (r"\bgoto\s*\*", "goto *"),
             (rf"\b__builtin_(?!(?:{BUILTINS})\b)\w+", "{}"),
             (rf"^[ \t]*#\s*pragma\s+(?!{PRAGMAS}).*$", "{}")):
         wrong += [(m.start(), f"{what.format(m[0].strip())} is not for "
-                   "hand-ins") for m in re.finditer(pattern, bare, re.M)]
+                   "hand-ins") for m in islice(re.finditer(pattern, bare, re.M),
+                                             MOST)]
     found = [f"{own[code.count(chr(10), 0, at)][0]}: error: {text}"
-             for at, text in sorted(wrong)]
+             for at, text in sorted(wrong)[:MOST]]
     return found + [f"{other}: error: is included, and is no header"
                     for other in sorted(files)
                     if not other.endswith((".h", "/", ">"))]

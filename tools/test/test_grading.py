@@ -33,6 +33,9 @@ def test_reports_stand_odd_text():
     grade = Grade(lab, [Outcome(test, "fail", ["\x1b[2J\0]]>&<\ud800"])])
     ElementTree.fromstring(report.junit(grade))
     assert "\x1b" not in report.junit(grade)
+    grade = Grade(lab, [Outcome(test, "pass")], "x.c: \x1b[2J\n" * 1000)
+    for text in report.table(grade), report.gradescope(grade)["output"]:
+        assert "x.c: ?[2J\n" in text and len(text) < 2000
 
 
 def test_a_name_that_is_not_utf_8_is_in_the_summary(tmp_path):

@@ -220,6 +220,11 @@ def test_a_line_is_named(tmp_path):
     assert found == [f'{NAME}:5: error: asm("nop") is not for hand-ins']
 
 
+def test_many_findings_take_little_time_and_room():
+    text = f'# 1 "{NAME}"\n' + 'asm("");\n' * 200000
+    assert len(screen.tokens(text, [NAME])) == screen.MOST
+
+
 @pytest.mark.parametrize("lab", [
     pytest.param(lab, id=lab.folder.name, marks=sample if lab.cpus > 1 else [])
     for lab in labs.all_labs(ROOT)])
