@@ -11,7 +11,8 @@ given. The seed is the roster's, or that of --seed, or 0; a tree whose .lab has
 another one is not graded without them.
 
 Writes report.txt, results.json (Gradescope) and junit.xml to build/grade; for
-several trees, to a folder for each, with summary.csv beside them. Exit status 0
+several trees, to a folder for each, with summary.csv beside them. Of a tree
+that cannot be graded the first two have the reason. Exit status 0
 if all points were earned, 1 if not, 2 if grading failed.
 """
 
@@ -269,16 +270,18 @@ def grade_many(trees, options, out):
     """Grades trees; returns [(name, Grade or error)]."""
     grader, rows, several = Grader(options), [], len(trees) > 1
     for tree, name in zip(trees, folder_names(trees)):
+        folder = out / name if several else out
         try:
             grade = grader.grade(tree)
         except (Skipped, ArchiveError, LabError, GradeError, OSError) as e:
             print(f"{tree}: {e}", file=sys.stderr)
+            report.refuse(e, folder)
             rows.append((name, str(e)))
             continue
         if several:
             print(f"\n== {tree}")
         show(grade)
-        report.write(grade, out / name if several else out)
+        report.write(grade, folder)
         rows.append((name, grade))
     return rows
 

@@ -30,11 +30,13 @@ DAY = datetime.timedelta(days=1)
 
 @dataclass
 class Result:
-    """The result of a submission, as tools/grade wrote it."""
+    """The result of a submission, as tools/grade wrote it; or why there is
+    none."""
     name: str
-    lab: int
-    score: float
-    seed: int
+    lab: int = 0
+    score: float = 0
+    seed: int = 0
+    refused: str = ""
 
 
 @dataclass
@@ -65,39 +67,34 @@ def read_result(path):
     try:
         data = json.loads(path.read_text("utf-8"))
         extra = data["extra_data"]
+        if "refused" in extra:
+            return Result(path.parent.name, refused=str(extra["refused"]))
         return Result(path.parent.name, int(extra["lab"]),
                       float(data["score"]), int(extra["seed"]))
     except (ValueError, KeyError, TypeError) as e:
         raise LabError(f"{path}: not what tools/grade writes: {e!r}") from e
 
 
-def not_graded(folder):
-    """{submission: reason} of those that tools/grade could not grade."""
-    path = folder / "summary.csv"
-    if not path.exists():
-        return {}
-    with roster.table(path, "submission", "score", "notes") as rows:
-        return {row["submission"]: row["notes"] for row in rows
-                if row["score"] == ""}
-
-
 def read_results(folders):
-    """({(lab, submission): Result}, {submission: [why it has none]})."""
-    found, failed = {}, {}
+    """({(lab, submission): Result}, [a line about each that has none])."""
+    found, failed = {}, []
     for folder in map(Path, folders):
         paths = sorted(folder.glob("*/results.json"))
-        missing = not_graded(folder)
-        if not paths and not missing:
+        if (folder / "results.json").exists():
+            raise LabError(f"{folder}: has the results of one tree, which "
+                           "belong into a folder of its name")
+        if not paths:
             raise LabError(f"{folder}: no results in folders of submissions")
         for result in map(read_result, paths):
             key = result.lab, result.name
+            if result.refused:
+                failed.append(f"{result.name}: not graded in {folder}: "
+                              f"{result.refused}")
+                continue
             if key in found:
                 raise LabError(f"{folder}: {result.name} has results of lab "
                                f"{result.lab} in another folder, too")
             found[key] = result
-        for name, why in missing.items():
-            failed.setdefault(name, []).append(
-                f"not graded in {folder}: {why}")
     return found, failed
 
 
@@ -242,9 +239,11 @@ def odd(results, failed, students, late):
     for who, lab in late.more:
         if who not in seeds:
             yield f"lab {lab}: an extension of {who}, not in the roster"
-    for name, reasons in sorted(failed.items()):
-        for reason in reasons:
-            yield f"{name}: {reason}"
+    graded = {lab for lab, _ in results}
+    for lab, name in sorted(late.times.keys() - results.keys()):
+        if lab in graded:
+            yield f"lab {lab}: a time of {name}, and no result"
+    yield from failed
 
 
 # ---- output ----------------------------------------------------------------

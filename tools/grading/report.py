@@ -148,6 +148,19 @@ def write(grade, folder):
     (folder / "report.txt").write_text(table(grade), encoding="utf-8")
 
 
+def refuse(reason, folder):
+    """The same of a tree that cannot be graded, in the place of earlier
+    ones."""
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "junit.xml").unlink(missing_ok=True)
+    said = f"not graded: {clean(reason)}\n"
+    (folder / "report.txt").write_text(said, encoding="utf-8")
+    (folder / "results.json").write_text(json.dumps(
+        {"score": 0, "output": said, "extra_data": {"refused": clean(reason)}},
+        indent=2) + "\n", encoding="utf-8")
+
+
 # ---- many ------------------------------------------------------------------
 
 def summary(rows):

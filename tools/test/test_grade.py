@@ -633,6 +633,10 @@ def test_handin_packs_what_is_graded(tree, here):
                tree.parent / "archives", alice, bob)
     assert done.returncode == 2
     assert f"{bob}: is no .tar.gz archive: " in done.stderr
+    refused = json.loads(
+        (tree.parent / "archives/bob/results.json").read_text("utf-8"))
+    assert refused["score"] == 0
+    assert refused["output"].startswith("not graded: is no .tar.gz archive: ")
     rows = summary(tree.parent / "archives")
     assert rows["alice"]["score"] == "100" and rows["bob"]["score"] == ""
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from conftest import execute
-from tools.grading import roster
+from tools.grading import report, roster
 from tools.grading.labs import LabError
 
 pytestmark = pytest.mark.plain
@@ -117,7 +117,7 @@ def test_free_days_are_used_up_in_the_order_of_labs(term):
 def test_what_is_missing_is_said(term):
     said, status, marks = term({
         "lab1/alice": (1, 80, 1), "lab1/bob": (1, 100, 1),
-        "lab2/carol": (2, 40, 3)}, late="")
+        "lab2/carol": (2, 40, 3)}, late="", times="name,lab,time\n")
     assert status == 0
     assert marks["dave"]["lab 1"] == "" and marks["dave"]["total"] == "0"
     assert marks["dave"]["notes"] == \
@@ -127,10 +127,7 @@ def test_what_is_missing_is_said(term):
 
 
 def test_what_to_look_at(term, tmp_path):
-    (tmp_path / "lab1").mkdir()
-    (tmp_path / "lab1/summary.csv").write_text(
-        "submission,lab,seed,score,notes\ncarol,,,,is not a folder\n"
-        "alice,1,1,80,\n", "utf-8")
+    report.refuse("is not a folder", tmp_path / "lab1/carol")
     said, status, _ = term({"lab1/alice": (1, 80, 2), "lab1/eve": (1, 9, 0),
                             "lab1/J\udcfcrg": (1, 9, 0)},
                            late=LATE.replace("dave", "eva"))
@@ -141,6 +138,8 @@ def test_what_to_look_at(term, tmp_path):
     assert "look at lab 1: J\\udcfcrg is not in the roster\n" in said
     assert "look at lab 1: alice was graded with seed 2, and has 1 in the " \
         "roster\n" in said
+    assert "look at lab 1: a time of dave, and no result\n" in said
+    assert "look at lab 2: a time" not in said  # none is graded
     assert f"look at carol: not graded in {tmp_path}/lab1: is not a folder\n" \
         in said
 
@@ -199,6 +198,9 @@ def test_results_that_are_none(term, tmp_path):
     (tmp_path / "lab1/alice/results.json").write_text("[]", "utf-8")
     said, status, _ = term({}, tmp_path / "lab1")
     assert status == 2 and "not what tools/grade writes" in said
+    (tmp_path / "lab1/results.json").write_text("{}", "utf-8")
+    said, status, _ = term({}, tmp_path / "lab1")
+    assert status == 2 and "which belong into a folder of its name" in said
     said, status, _ = term({"lab2/bob": (1, 1, 1), "lab3/bob": (1, 2, 1)})
     assert status == 2 and "bob has results of lab 1 in another folder" in said
 
