@@ -84,8 +84,7 @@ def seed_of(tree, own, options):
 
 
 def which(tree, folder, options):
-    """(Lab, seed, note or None, version) of a tree whose files are in
-    `folder`."""
+    """(Lab, seed, notes, version) of a tree whose files are in `folder`."""
     said = stamp(folder) or stamp(workshop.inner(folder) or folder)
     number = options.lab or said.get("lab")
     if number is None:
@@ -93,14 +92,16 @@ def which(tree, folder, options):
                       "LAB=N)")
     lab, opened = labs.load(ROOT, number), said.get("open", False)
     seed, note = seed_of(tree, said.get("seed"), options)
+    notes = [note] if note else []
+    if said.get("lab", lab.number) != lab.number:
+        notes.append(f"its .lab says lab {said['lab']}")
     if opened and not options.here and not options.open:
         raise Skipped("its .lab says that it is of the open stage: use --open")
     if options.open and not opened:
-        note = "; ".join(filter(None, [note, "its .lab does not say that it is "
-                                       "of the open stage"]))
+        notes.append("its .lab does not say that it is of the open stage")
     if options.open or options.here and opened:
         lab = labs.open_stage(lab)
-    return lab, seed, note, grading.clean(said.get("version", ""))
+    return lab, seed, notes, grading.clean(said.get("version", ""))
 
 
 # ---- grading ---------------------------------------------------------------
@@ -164,9 +165,12 @@ class Grader:
         return workshop.Built(errors=refused) if refused else built
 
     def grade(self, tree):
-        with archive.opened(tree) as (folder, notes):
-            lab, seed, note, version = which(tree, folder, self.options)
+        with archive.opened(tree) as (folder, left_out):
+            lab, seed, notes, version = which(tree, folder, self.options)
             handed = workshop.collect(folder, lab.files)
+        if not handed.files:
+            raise Skipped(f"has none of the files of lab {lab.number} (an "
+                          "archive must be alone in its folder)")
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
         self.budget.begin()
         with self.shop.alone():
@@ -177,7 +181,7 @@ class Grader:
                                        grading.hidden_options(ROOT, lab, seed)),
                 built.errors, handed.problems, seed=seed, version=version)
             self.ask(grade, handed.files, built.kernel)
-        grade.notes += notes + ([note] if note else [])
+        grade.notes += left_out + notes
         grade.notes += self.copies(lab, handed.files) if lab.opened else []
         grade.notes += [f"{o.item.name}: {o.text[-1]}"
                         for o in grade.outcomes if o.state == "changed"]

@@ -627,11 +627,19 @@ def test_handin_packs_what_is_graded(tree, here):
     shutil.copy(here / HANDIN, alice)
     bob = tree.parent / "bob.tar.gz"
     bob.write_bytes(data[:-100])
+    twice, other = tree.parent / "twice", tree.parent / "other"
+    for name in ".lab", "first.tar.gz", "second.tar.gz":
+        fill(twice, {name: "lab = 0\n"})
+    fill(other, {SHEET: RIGHT, ".lab": "lab = 3\n"})
     roster = tree.parent / "archives.csv"
-    roster.write_text(f"name,seed\nalice,{SEED}\n", "utf-8")
+    roster.write_text("name,seed\n" + "".join(
+        f"{name},{SEED}\n" for name in ("alice", "twice", "other")), "utf-8")
     done = run(tree, "--patience", PATIENCE, "--roster", roster, "--out",
-               tree.parent / "archives", alice, bob)
+               tree.parent / "archives", "--lab", 0, alice, bob, twice, other)
     assert done.returncode == 2
+    assert f"{twice}: has none of the files of lab 0 (an archive" in done.stderr
+    assert done.stdout.count("look at") == 1
+    assert "look at its .lab says lab 3\n" in done.stdout
     assert f"{bob}: is no .tar.gz archive: " in done.stderr
     refused = json.loads(
         (tree.parent / "archives/bob/results.json").read_text("utf-8"))
