@@ -116,7 +116,7 @@ def test_a_panic_that_is_required(grade):
 
 
 @pytest.mark.parametrize("test, text", (
-    ("panics_otherwise", "something else"),
+    ("panics_otherwise", "what requires something else"),
     ("panics_too_early", "what this test requires"),
     ("panics_of_itself",
      "lab_must_panic is for a test that says which panic ends it")))

@@ -31,8 +31,8 @@ struct lab_test {
     const char *lab_name; /* "2.split" */
     enum lab_stage lab_stage;
     void (*lab_run)(void);
-    const char *lab_panics; /* part of the text of the panic that ends it, or
-                               NULL */
+    const char *lab_panics; /* how the text of the panic that ends it begins or
+                               ends, or NULL */
 };
 
 extern const struct lab_test __start_lab_tests[];
@@ -40,10 +40,10 @@ extern const struct lab_test __stop_lab_tests[];
 
 #define LAB_TEST(lab, name, stage) LAB_TEST_PANICS(lab, name, stage, NULL)
 
-/* A test that the tested code must end, with a panic whose text contains
- * `part`, after the test has called lab_must_panic(). It has passed if no
- * expectation failed before; no leaks are looked for. One that returns has
- * failed. */
+/* A test that the tested code must end, with a panic whose text begins or ends
+ * with `part`, so that it cannot name every reason, after the test has called
+ * lab_must_panic(). It has passed if no expectation failed before; no leaks are
+ * looked for. One that returns has failed. */
 #define LAB_TEST_PANICS(lab, name, stage, part)                                \
     static void lab_##lab##_##name(void);                                      \
     static const struct lab_test lab_entry_##lab##_##name __attribute__((      \

@@ -167,7 +167,7 @@ LAB_TEST_PANICS(0, panics_as_required, LAB_UP, "requires")
 LAB_TEST_PANICS(0, panics_otherwise, LAB_UP, "requires")
 {
     lab_must_panic();
-    panic("something else");
+    panic("what requires something else");
 }
 
 LAB_TEST_PANICS(0, panics_too_early, LAB_UP, "requires")

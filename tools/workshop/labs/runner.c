@@ -194,7 +194,7 @@ void lab_must_panic(void)
 {
     if (running == NULL || running->lab_panics == NULL)
         panic("lab_must_panic is for a test that says which panic ends it");
-    kprintf("the next call must panic: \"... %s ...\"\n", running->lab_panics);
+    kprintf("the next call must panic: \"%s\"\n", running->lab_panics);
     must_panic = true;
 }
 
@@ -227,13 +227,21 @@ static void run_selected(void)
     end();
 }
 
+static bool begins_or_ends(const char *text, const char *part)
+{
+    size_t len = strlen(part);
+
+    return strncmp(text, part, len) == 0 ||
+           (strlen(text) > len && strcmp(text + strlen(text) - len, part) == 0);
+}
+
 /* The panic that the running test must end with, ends it here. */
 static void panics(const void *arg)
 {
     const char *text = arg;
 
     if (running == NULL || running != selected || !must_panic ||
-        strstr(text, running->lab_panics) == NULL)
+        !begins_or_ends(text, running->lab_panics))
         return;
     running = NULL;
     kprintf("panic, as required: %s\n", text);

@@ -378,7 +378,8 @@ LAB_TEST(9, back, LAB_BARE)
 }
 
 /* The slabs find that this address was never allocated: here, not before. */
-LAB_TEST_PANICS(9, unknown, LAB_BARE, "was freed, but is not an allocated")
+LAB_TEST_PANICS(9, unknown, LAB_BARE,
+                "was freed, but is not an allocated buffer of cache lab9")
 {
     begin(1000, 1, -1);
     cc->cc_loaded->mag_round[0] = (char *)obj[0] + 8;
