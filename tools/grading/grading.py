@@ -251,12 +251,15 @@ def hidden_options(root, lab, seed):
 
 
 def _try_test(kernel, test, lab, budget, hidden):
-    """The Outcome of a test, which the options `hidden` are for if it is."""
-    if test.hidden and hidden is None:
+    """The Outcome of a test, which the options `hidden` are for if it is; no
+    report has them."""
+    if not test.hidden:
+        return run_test(kernel, test, lab, budget)
+    if hidden is None:
         return Outcome(test, NOT_CHECKED)
-    if test.hidden:
-        test = replace(test, append=f"{test.append} {hidden}".strip())
-    return run_test(kernel, test, lab, budget)
+    options = f"{test.append} {hidden}".strip()
+    return replace(run_test(kernel, replace(test, append=options), lab, budget),
+                   item=test)
 
 
 def run_tests(kernel, lab, budget, hidden=None):

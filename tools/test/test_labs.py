@@ -304,6 +304,7 @@ def test_hidden_tests_are_for_the_grader(monkeypatch):
             for options in (None, "b=2")]
     assert [(o.state, o.text) for o in said] == [
         ("not checked", []), ("pass", ["a=1 b=2"])]
+    assert said[1].item.append == "a=1"  # what is printed
     ten = labs.load(ROOT, 10)
     assert grading.hidden_options(ROOT, lab, 1) is None
     assert len({grading.hidden_options(ROOT, ten, n) for n in range(20)}) == 20
