@@ -118,8 +118,13 @@ class Late:
         self.grace = datetime.timedelta(minutes=data.get("grace", 0))
         self.due = {number(key, path): value
                     for key, value in data.get("due", {}).items()}
-        self.more = dict(extension(row, path)
-                         for row in data.get("extension", []))
+        self.more = {}
+        for row in data.get("extension", []):
+            key, more = extension(row, path)
+            if key in self.more:
+                raise LabError(f"{path}: {key[0]} has two extensions for lab "
+                               f"{key[1]}: write their sum")
+            self.more[key] = more
         for value in self.due.values():
             if not isinstance(value, datetime.datetime):
                 raise LabError(f"{path}: due: {value} is not a date and time")
@@ -179,7 +184,11 @@ def read_times(path):
                 time = datetime.datetime.fromisoformat(text)
             except ValueError as e:
                 raise LabError(f"{path}:{rows.line_num}: {e}") from e
-            found[number(row["lab"], path), row["name"].strip()] = time
+            key = number(row["lab"], path), row["name"].strip()
+            if key in found:
+                raise LabError(f"{path}:{rows.line_num}: {key[1]} has a time "
+                               f"for lab {key[0]} already")
+            found[key] = time
     return found
 
 

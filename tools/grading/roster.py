@@ -43,7 +43,8 @@ def table(path, *columns):
     try:
         with open(path, newline="", encoding="utf-8-sig") as f:
             rows = csv.DictReader(f, restval="")
-            if not set(columns) <= set(rows.fieldnames or ()):
+            rows.fieldnames = [n.strip() for n in rows.fieldnames or ()]
+            if not set(columns) <= set(rows.fieldnames):
                 raise LabError(f"{path}: its first line must name the columns "
                                f"{', '.join(columns)}")
             yield rows

@@ -184,6 +184,10 @@ def test_canvas_imports_it(term, tmp_path):
     ({"times": "name,time\n"}, "must name the columns name, lab, time"),
     ({"times": "name,lab,time\na,1,noon\n"}, "times.csv:2: "),
     ({"times": "name,lab,time\na,x,2026-10-12\n"}, "x is not the number"),
+    ({"times": "name, lab,time \na,1,2026-10-12\na,1,2026-10-13\n"},
+     "times.csv:3: a has a time for lab 1 already"),
+    ({"late": '[[extension]]\nwho = "a"\nlab = 1\ndays = 3\n' * 2},
+     "a has two extensions for lab 1"),
 ])
 def test_errors_are_one_line(term, changed, said):
     done, status, _ = term(RESULTS, **changed)
