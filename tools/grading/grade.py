@@ -57,7 +57,7 @@ def stamp(tree):
         return {}
     return {key: data[key] for key, kind in
             (("lab", int), ("seed", int), ("version", str), ("files", dict),
-             ("open", bool)) if type(data.get(key)) is kind}
+             ("open", bool), ("gcc", str)) if type(data.get(key)) is kind}
 
 
 def seed_of(tree, own, options):
@@ -95,6 +95,9 @@ def which(tree, folder, options):
     notes = [note] if note else []
     if said.get("lab", lab.number) != lab.number:
         notes.append(f"its .lab says lab {said['lab']}")
+    if said.get("gcc", ours := workshop.gcc(ROOT)) != ours:
+        notes.append(f"its .lab says gcc {said['gcc']}, and {ours} grades: "
+                     "answers that depend on it can be wrong here")
     if opened and not options.here and not options.open:
         raise Skipped("its .lab says that it is of the open stage: use --open")
     if options.open and not opened:

@@ -167,6 +167,15 @@ def compiler(tree):
     return []
 
 
+def gcc(tree):
+    """The version of the compiler that has built a tree, "12.2.0", or ""."""
+    command = [*compiler(tree), "-dumpfullversion"]
+    if len(command) == 1:
+        return ""
+    return subprocess.run(command, capture_output=True, encoding="utf-8",
+                          check=False).stdout.strip()
+
+
 def packages():
     """The folder with this Python's packages: .venv, or where the links in it
     lead (tools/setup)."""

@@ -623,6 +623,8 @@ def test_handin_packs_what_is_graded(tree, here):
     assert make(here, "handin").stdout == done.stdout
     with tarfile.open(here / HANDIN) as there:
         assert sorted(there.getnames()) == [".lab", SHEET, WORK]
+        assert re.match(rb'gcc = "\d+\.[\d.]+"\n# Written by `make lab`;',
+                        there.extractfile(".lab").read())
     alice = tree.parent / "alice.tar.gz"
     shutil.copy(here / HANDIN, alice)
     bob = tree.parent / "bob.tar.gz"
@@ -630,7 +632,7 @@ def test_handin_packs_what_is_graded(tree, here):
     twice, other = tree.parent / "twice", tree.parent / "other"
     for name in ".lab", "first.tar.gz", "second.tar.gz":
         fill(twice, {name: "lab = 0\n"})
-    fill(other, {SHEET: RIGHT, ".lab": "lab = 3\n"})
+    fill(other, {SHEET: RIGHT, ".lab": 'gcc = "1.0"\nlab = 3\n'})
     roster = tree.parent / "archives.csv"
     roster.write_text("name,seed\n" + "".join(
         f"{name},{SEED}\n" for name in ("alice", "twice", "other")), "utf-8")
@@ -638,8 +640,9 @@ def test_handin_packs_what_is_graded(tree, here):
                tree.parent / "archives", "--lab", 0, alice, bob, twice, other)
     assert done.returncode == 2
     assert f"{twice}: has none of the files of lab 0 (an archive" in done.stderr
-    assert done.stdout.count("look at") == 1
+    assert done.stdout.count("look at") == 2  # alice has the same compiler
     assert "look at its .lab says lab 3\n" in done.stdout
+    assert "look at its .lab says gcc 1.0, and " in done.stdout
     assert f"{bob}: is no .tar.gz archive: " in done.stderr
     refused = json.loads(
         (tree.parent / "archives/bob/results.json").read_text("utf-8"))
