@@ -34,7 +34,6 @@
  * more with each processor. It constructs objects anew, as SLOB does.
  */
 #include "mm/others/slmb.h"
-#include "mm/others/whole.h"
 #include "mm/page.h"
 
 size_t slmb_bound[SLMB_CLASSES] = {8,  16, 24, 32,  40,  48,
@@ -42,7 +41,7 @@ size_t slmb_bound[SLMB_CLASSES] = {8,  16, 24, 32,  40,  48,
 struct list slmb_list[OTHER_CPUS][SLMB_CLASSES];
 struct slmb_stat slmb_stat;
 
-static struct other_heap heap;
+static struct other_heap slmb;
 
 /* ---- locks -------------------------------------------------------------- */
 
@@ -50,7 +49,7 @@ static mm_lock_t slmb_lock[OTHER_CPUS]; /* a set each */
 
 static void slmb_set_lock(unsigned cpu)
 {
-    other_count_lock(&heap);
+    other_count_lock(&slmb);
     other_share_part(&slmb_lock[cpu]);
 }
 
@@ -104,7 +103,7 @@ static unsigned slmb_class_of(size_t bytes)
 /* Puts a page that has free units on a list of the processor. */
 static void slmb_enlist(struct slob_page *p, unsigned cpu)
 {
-    MM_ASSERT(other_shares(&heap, &slmb_lock[cpu]));
+    MM_ASSERT(other_shares(&slmb, &slmb_lock[cpu]));
     slmb_own(p, cpu);
     list_insert_after(&slmb_list[cpu][p->slob_class], &p->slob_link);
 }
@@ -123,18 +122,18 @@ static bool slmb_elsewhere(unsigned cpu, unsigned class, int units)
 /* Pages with blocks that the heap has got, or returns. A set is locked. */
 static void slmb_count_page(ptrdiff_t pages)
 {
-    other_count_external(&heap, pages * (ptrdiff_t)PAGE_SIZE);
-    other_share(&heap);
-    other_count_pages(&heap, pages);
-    other_unshare(&heap);
+    other_count_external(&slmb, pages * (ptrdiff_t)PAGE_SIZE);
+    other_share(&slmb);
+    other_count_pages(&slmb, pages);
+    other_unshare(&slmb);
 }
 
 /* A page that is one free block; the rest of its descriptor is zero. */
 static void slmb_add_page(slob_unit *page, unsigned class, unsigned cpu)
 {
-    struct slob_page *p = other_page(&heap, page);
+    struct slob_page *p = other_page(&slmb, page);
 
-    MM_ASSERT(other_shares(&heap, &slmb_lock[cpu]));
+    MM_ASSERT(other_shares(&slmb, &slmb_lock[cpu]));
     slob_page_begin(p, page, class);
     slmb_enlist(p, cpu);
     slmb_count_page(1);
@@ -145,8 +144,8 @@ static void slmb_add_page(slob_unit *page, unsigned class, unsigned cpu)
 static void *slmb_block_alloc(size_t bytes, size_t header, size_t align,
                               size_t size, struct other_cache *c)
 {
-    unsigned cpu = other_enter(&heap), class = slmb_class_of(bytes);
-    const struct supply *s = heap.heap_supply;
+    unsigned cpu = other_enter(&slmb), class = slmb_class_of(bytes);
+    const struct supply *s = slmb.heap_supply;
     int units = SLOB_UNITS_OF(bytes);
     slob_unit *page, *b;
 
@@ -154,9 +153,9 @@ static void *slmb_block_alloc(size_t bytes, size_t header, size_t align,
     b = slob_take(s, &slmb_list[cpu][class], units, header, align);
     if (b == NULL) {
         slmb_set_unlock(cpu);
-        other_leave(&heap);
-        page = supply_alloc(heap.heap_supply, 1, PAGE_SIZE);
-        cpu = other_enter(&heap);
+        other_leave(&slmb);
+        page = supply_alloc(slmb.heap_supply, 1, PAGE_SIZE);
+        cpu = other_enter(&slmb);
         slmb_set_lock(cpu);
         if (page != NULL) {
             OTHER_ADD(slmb_stat.stat_missed, slmb_elsewhere(cpu, class, units));
@@ -165,28 +164,27 @@ static void *slmb_block_alloc(size_t bytes, size_t header, size_t align,
         }
     }
     if (b != NULL) {
-        other_count_external(&heap, -units * (ptrdiff_t)sizeof(slob_unit));
-        other_count_alloc(&heap, c, size, (size_t)units * sizeof(slob_unit),
+        other_count_external(&slmb, -units * (ptrdiff_t)sizeof(slob_unit));
+        other_count_alloc(&slmb, c, size, (size_t)units * sizeof(slob_unit),
                           header);
     } else {
-        other_count_fail(&heap, c);
+        other_count_fail(&slmb, c);
     }
     slmb_set_unlock(cpu);
-    other_leave(&heap);
+    other_leave(&slmb);
     return b;
 }
 
-static void slmb_block_free(void *b, size_t bytes, size_t header, size_t size,
-                            struct other_cache *c)
+static void slmb_block_free(struct slob_page *p, void *b, size_t header,
+                            size_t size, struct other_cache *c)
 {
-    struct slob_page *p = other_page(&heap, b);
-    slob_unit *page = supply_page(heap.heap_supply, p);
-    unsigned cpu = other_enter(&heap), set = slmb_page_lock(p, cpu);
-    int units = SLOB_UNITS_OF(bytes);
+    slob_unit *page = supply_page(slmb.heap_supply, p);
+    unsigned cpu = other_enter(&slmb), set = slmb_page_lock(p, cpu);
+    int units = SLOB_UNITS_OF(size + header);
     bool empty, full;
 
-    other_count_external(&heap, units * (ptrdiff_t)sizeof(slob_unit));
-    other_count_free(&heap, c, size, (size_t)units * sizeof(slob_unit), header);
+    other_count_external(&slmb, units * (ptrdiff_t)sizeof(slob_unit));
+    other_count_free(&slmb, c, size, (size_t)units * sizeof(slob_unit), header);
     empty = p->slob_units + units == SLOB_UNITS;
     full = p->slob_units == 0;
     OTHER_ADD(slmb_stat.stat_foreign, !full && p->slob_cpu != cpu);
@@ -199,20 +197,20 @@ static void slmb_block_free(void *b, size_t bytes, size_t header, size_t size,
         OTHER_ADD(slmb_stat.stat_migrated, full && p->slob_cpu != cpu);
         if (full)
             slmb_enlist(p, cpu);
-        MM_ASSERT(other_shares(&heap, &slmb_lock[p->slob_cpu]));
+        MM_ASSERT(other_shares(&slmb, &slmb_lock[p->slob_cpu]));
         slob_page_give(p, page, (int)((slob_unit *)b - page), units);
     }
     slmb_set_unlock(set);
-    other_leave(&heap);
+    other_leave(&slmb);
     if (empty)
-        supply_free(heap.heap_supply, page, 1);
+        supply_free(slmb.heap_supply, page, 1);
 }
 
 /* ---- the operations ----------------------------------------------------- */
 
 static void slmb_init(struct supply *s)
 {
-    other_init(&heap, "slmb", s);
+    other_init(&slmb, "slmb", s);
     slob_stat = (struct slob_stat){0};
     slmb_stat = (struct slmb_stat){0};
     for (unsigned i = 0; i < OTHER_CPUS; i++) {
@@ -222,84 +220,10 @@ static void slmb_init(struct supply *s)
     }
 }
 
-static void *slmb_alloc(size_t size)
-{
-    uint32_t *b;
-
-    if (size == 0)
-        return OTHER_NOTHING;
-    if (size >= PAGE_SIZE - SLMB_HEADER)
-        return other_whole_alloc(&heap, NULL, size);
-    b = slmb_block_alloc(size + SLMB_HEADER, SLMB_HEADER, SLMB_HEADER, size,
-                         NULL);
-    if (b == NULL)
-        return NULL;
-    *b = (uint32_t)size;
-    return (char *)b + SLMB_HEADER;
-}
-
-static void slmb_free(void *p, size_t size)
-{
-    const uint32_t *b = (const uint32_t *)((char *)p - SLMB_HEADER);
-    const struct slob_page *page;
-
-    if (p == OTHER_NOTHING)
-        return;
-    page = other_page(&heap, p);
-    if (!page->slob_used) {
-        other_whole_free(&heap, NULL, p, size);
-        return;
-    }
-    if (*b != size)
-        mm_panic("slmb: %p was allocated with %u bytes, freed with %zu", p, *b,
-                 size);
-    slmb_block_free((char *)p - SLMB_HEADER, size + SLMB_HEADER, SLMB_HEADER,
-                    size, NULL);
-}
-
-static void *slmb_cache_alloc(struct other_cache *c)
-{
-    size_t size = c->other_size;
-    void *obj;
-
-    if (size >= PAGE_SIZE)
-        obj = other_whole_alloc(&heap, c, size);
-    else
-        obj =
-            slmb_block_alloc(ROUND_UP(size, sizeof(slob_unit)), 0,
-                             MAX(c->other_align, (size_t)SLMB_HEADER), size, c);
-    return other_construct(c, obj);
-}
-
-static void slmb_cache_free(struct other_cache *c, void *obj)
-{
-    size_t size = c->other_size;
-
-    other_destroy(c, obj);
-    if (size >= PAGE_SIZE)
-        other_whole_free(&heap, c, obj, size);
-    else
-        slmb_block_free(obj, ROUND_UP(size, sizeof(slob_unit)), 0, size, c);
-}
-
 static const char *slmb_check(void)
 {
-    return slob_verify(&heap, slmb_list[0], OTHER_CPUS * SLMB_CLASSES,
+    return slob_verify(&slmb, slmb_list[0], OTHER_CPUS * SLMB_CLASSES,
                        SLMB_CLASSES);
 }
 
-static void slmb_other_stat(struct other_stat *out)
-{
-    other_counted_stat(&heap, out);
-}
-
-const struct other_allocator slmb_allocator = {
-    .op_name = "slmb",
-    .op_init = slmb_init,
-    .op_cache_alloc = slmb_cache_alloc,
-    .op_cache_free = slmb_cache_free,
-    .op_alloc = slmb_alloc,
-    .op_free = slmb_free,
-    .op_stat = slmb_other_stat,
-    .op_check = slmb_check,
-};
+SLOB_ALLOCATOR(slmb, SLMB_HEADER, SLMB_HEADER);

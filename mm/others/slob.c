@@ -37,7 +37,6 @@
  * allocation constructs its object anew.
  */
 #include "mm/others/slob.h"
-#include "mm/others/whole.h"
 #include "mm/page.h"
 
 #define NONE (-1) /* no block */
@@ -47,7 +46,7 @@ bool slob_pow2;
 struct list slob_list[SLOB_CLASSES];
 struct slob_stat slob_stat;
 
-static struct other_heap heap;
+static struct other_heap slob;
 
 static enum slob_class class_of(size_t bytes)
 {
@@ -193,159 +192,92 @@ slob_unit *slob_take(const struct supply *s, struct list *list, int units,
 /* A page that is one free block; the rest of its descriptor is zero. */
 static void add_page(slob_unit *page, enum slob_class class)
 {
-    struct slob_page *p = other_page(&heap, page);
+    struct slob_page *p = other_page(&slob, page);
 
-    MM_ASSERT(mm_lock_held(&heap.heap_lock));
+    MM_ASSERT(mm_lock_held(&slob.heap_lock));
     slob_page_begin(p, page, class);
     list_insert_after(&slob_list[class], &p->slob_link);
-    other_count_external(&heap, PAGE_SIZE);
+    other_count_external(&slob, PAGE_SIZE);
 }
 
 /* A block of `bytes` whose address is aligned after `header` of them, which
  * holds `size` of a client; NULL: there is no memory. */
-static void *block_alloc(size_t bytes, size_t header, size_t align, size_t size,
-                         struct other_cache *c)
+static void *slob_block_alloc(size_t bytes, size_t header, size_t align,
+                              size_t size, struct other_cache *c)
 {
-    const struct supply *s = heap.heap_supply;
+    const struct supply *s = slob.heap_supply;
     struct list *list = &slob_list[class_of(bytes)];
     int units = SLOB_UNITS_OF(bytes);
     slob_unit *page, *b;
 
-    other_lock(&heap);
+    other_lock(&slob);
     b = slob_take(s, list, units, header, align);
     if (b == NULL) {
-        page = other_get_pages(&heap, 1, PAGE_SIZE);
+        page = other_get_pages(&slob, 1, PAGE_SIZE);
         if (page != NULL) {
             add_page(page, class_of(bytes));
             b = slob_take(s, list, units, header, align);
         }
     }
     if (b != NULL) {
-        other_count_external(&heap, -units * (ptrdiff_t)sizeof(slob_unit));
-        other_count_alloc(&heap, c, size, (size_t)units * sizeof(slob_unit),
+        other_count_external(&slob, -units * (ptrdiff_t)sizeof(slob_unit));
+        other_count_alloc(&slob, c, size, (size_t)units * sizeof(slob_unit),
                           header);
     } else {
-        other_count_fail(&heap, c);
+        other_count_fail(&slob, c);
     }
-    other_unlock(&heap);
+    other_unlock(&slob);
     return b;
 }
 
-static void block_free(void *b, size_t bytes, size_t header, size_t size,
-                       struct other_cache *c)
+static void slob_block_free(struct slob_page *p, void *b, size_t header,
+                            size_t size, struct other_cache *c)
 {
-    struct slob_page *p = other_page(&heap, b);
-    slob_unit *page = supply_page(heap.heap_supply, p);
-    int units = SLOB_UNITS_OF(bytes);
+    slob_unit *page = supply_page(slob.heap_supply, p);
+    int units = SLOB_UNITS_OF(size + header);
     bool empty;
 
-    other_lock(&heap);
-    other_count_external(&heap, units * (ptrdiff_t)sizeof(slob_unit));
-    other_count_free(&heap, c, size, (size_t)units * sizeof(slob_unit), header);
+    other_lock(&slob);
+    other_count_external(&slob, units * (ptrdiff_t)sizeof(slob_unit));
+    other_count_free(&slob, c, size, (size_t)units * sizeof(slob_unit), header);
     empty = p->slob_units + units == SLOB_UNITS;
     if (empty && p->slob_units != 0)
         list_remove(&p->slob_link);
     if (empty) {
         p->slob_used = 0;
-        other_count_external(&heap, -(ptrdiff_t)PAGE_SIZE);
-        other_count_pages(&heap, -1);
+        other_count_external(&slob, -(ptrdiff_t)PAGE_SIZE);
+        other_count_pages(&slob, -1);
     } else {
         if (p->slob_units == 0)
             list_insert_after(&slob_list[p->slob_class], &p->slob_link);
         slob_page_give(p, page, (int)((slob_unit *)b - page), units);
     }
-    other_unlock(&heap);
+    other_unlock(&slob);
     if (empty)
-        supply_free(heap.heap_supply, page, 1);
+        supply_free(slob.heap_supply, page, 1);
 }
 
 /* ---- the operations ----------------------------------------------------- */
 
 static void slob_init(struct supply *s)
 {
-    other_init(&heap, "slob", s);
+    other_init(&slob, "slob", s);
     slob_stat = (struct slob_stat){0};
     for (int i = 0; i < SLOB_CLASSES; i++)
         list_init(&slob_list[i]);
 }
 
-static void *slob_alloc(size_t size)
+/* What an address of alloc() is aligned to. */
+static size_t slob_align(size_t size)
 {
     bool aligned = slob_pow2 && (size & (size - 1)) == 0;
-    uint32_t *b;
 
-    if (size == 0)
-        return OTHER_NOTHING;
-    if (size >= PAGE_SIZE - slob_header)
-        return other_whole_alloc(&heap, NULL, size);
-    b = block_alloc(size + slob_header, slob_header,
-                    aligned ? MAX(size, slob_header) : slob_header, size, NULL);
-    if (b == NULL)
-        return NULL;
-    *b = (uint32_t)size;
-    return (char *)b + slob_header;
-}
-
-static void slob_free(void *p, size_t size)
-{
-    const uint32_t *b = (const uint32_t *)((char *)p - slob_header);
-    const struct slob_page *page;
-
-    if (p == OTHER_NOTHING)
-        return;
-    page = other_page(&heap, p);
-    if (!page->slob_used) {
-        other_whole_free(&heap, NULL, p, size);
-        return;
-    }
-    if (*b != size)
-        mm_panic("slob: %p was allocated with %u bytes, freed with %zu", p, *b,
-                 size);
-    block_free((char *)p - slob_header, size + slob_header, slob_header, size,
-               NULL);
-}
-
-static void *slob_cache_alloc(struct other_cache *c)
-{
-    size_t size = c->other_size;
-    void *obj;
-
-    if (size >= PAGE_SIZE)
-        obj = other_whole_alloc(&heap, c, size);
-    else
-        obj = block_alloc(ROUND_UP(size, sizeof(slob_unit)), 0,
-                          MAX(c->other_align, slob_header), size, c);
-    return other_construct(c, obj);
-}
-
-static void slob_cache_free(struct other_cache *c, void *obj)
-{
-    size_t size = c->other_size;
-
-    other_destroy(c, obj);
-    if (size >= PAGE_SIZE)
-        other_whole_free(&heap, c, obj, size);
-    else
-        block_free(obj, ROUND_UP(size, sizeof(slob_unit)), 0, size, c);
-}
-
-static void slob_other_stat(struct other_stat *out)
-{
-    other_counted_stat(&heap, out);
+    return aligned ? MAX(size, slob_header) : slob_header;
 }
 
 static const char *slob_check(void)
 {
-    return slob_verify(&heap, slob_list, SLOB_CLASSES, SLOB_CLASSES);
+    return slob_verify(&slob, slob_list, SLOB_CLASSES, SLOB_CLASSES);
 }
 
-const struct other_allocator slob_allocator = {
-    .op_name = "slob",
-    .op_init = slob_init,
-    .op_cache_alloc = slob_cache_alloc,
-    .op_cache_free = slob_cache_free,
-    .op_alloc = slob_alloc,
-    .op_free = slob_free,
-    .op_stat = slob_other_stat,
-    .op_check = slob_check,
-};
+SLOB_ALLOCATOR(slob, slob_header, slob_align(size));

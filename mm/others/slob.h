@@ -1,11 +1,12 @@
 /*
  * SLOB's parameters, its own counts, and its structures for tests, for what
- * checks them, and for SLMB, which has the same pages and searches
+ * checks them, and for SLMB, which has the same pages, searches and operations
  * (mm/others/slmb.c).
  */
 #pragma once
 
 #include "mm/others/others.h"
+#include "mm/others/whole.h"
 
 /* Bytes before a block of alloc(), 4 or 8, to which its address is aligned,
  * too. What a 64-bit integer is aligned to, on a 32-bit x86 8. */
@@ -72,3 +73,92 @@ slob_unit *slob_take(const struct supply *s, struct list *list, int units,
  * lists, for each processor `classes`. */
 const char *slob_verify(struct other_heap *h, struct list *lists, unsigned n,
                         unsigned classes);
+
+/* ---- the operations ----------------------------------------------------- */
+
+/*
+ * Defines the allocator `own`, which is also the name of its heap, and with
+ * which the names of its functions begin: own_block_alloc and own_block_free
+ * have blocks of less than a page. `header` bytes before a block of alloc()
+ * have its size, and its address is a multiple of `align`, for `size` bytes. It
+ * is a macro so that no operation calls through a pointer.
+ */
+#define SLOB_ALLOCATOR(own, header, align)                                     \
+    static void *own##_alloc(size_t size)                                      \
+    {                                                                          \
+        uint32_t *b;                                                           \
+                                                                               \
+        if (size == 0)                                                         \
+            return OTHER_NOTHING;                                              \
+        if (size >= PAGE_SIZE - (header))                                      \
+            return other_whole_alloc(&own, NULL, size);                        \
+        b = own##_block_alloc(size + (header), header, align, size, NULL);     \
+        if (b == NULL)                                                         \
+            return NULL;                                                       \
+        *b = (uint32_t)size;                                                   \
+        return (char *)b + (header);                                           \
+    }                                                                          \
+                                                                               \
+    static void own##_free(void *p, size_t size)                               \
+    {                                                                          \
+        uint32_t *b = (uint32_t *)((char *)p - (header));                      \
+        struct slob_page *page;                                                \
+                                                                               \
+        if (p == OTHER_NOTHING)                                                \
+            return;                                                            \
+        page = other_page(&own, p);                                            \
+        if (!page->slob_used) {                                                \
+            other_whole_free(&own, NULL, p, size);                             \
+            return;                                                            \
+        }                                                                      \
+        if (*b != size)                                                        \
+            mm_panic(#own ": %p was allocated with %u bytes, freed with %zu",  \
+                     p, *b, size);                                             \
+        own##_block_free(page, b, header, size, NULL);                         \
+    }                                                                          \
+                                                                               \
+    static void *own##_cache_alloc(struct other_cache *c)                      \
+    {                                                                          \
+        size_t size = c->other_size;                                           \
+        void *obj;                                                             \
+                                                                               \
+        if (size >= PAGE_SIZE)                                                 \
+            obj = other_whole_alloc(&own, c, size);                            \
+        else                                                                   \
+            obj = own##_block_alloc(ROUND_UP(size, sizeof(slob_unit)), 0,      \
+                                    MAX(c->other_align, (size_t)(header)),     \
+                                    size, c);                                  \
+        return other_construct(c, obj);                                        \
+    }                                                                          \
+                                                                               \
+    static void own##_cache_free(struct other_cache *c, void *obj)             \
+    {                                                                          \
+        size_t size = c->other_size;                                           \
+        struct slob_page *page;                                                \
+                                                                               \
+        other_destroy(c, obj);                                                 \
+        if (size >= PAGE_SIZE) {                                               \
+            other_whole_free(&own, c, obj, size);                              \
+            return;                                                            \
+        }                                                                      \
+        page = other_page(&own, obj);                                          \
+        if (!page->slob_used)                                                  \
+            mm_panic(#own ": %p is not an object of %zu bytes", obj, size);    \
+        own##_block_free(page, obj, 0, size, c);                               \
+    }                                                                          \
+                                                                               \
+    static void own##_counts(struct other_stat *out)                           \
+    {                                                                          \
+        other_counted_stat(&own, out);                                         \
+    }                                                                          \
+                                                                               \
+    const struct other_allocator own##_allocator = {                           \
+        .op_name = #own,                                                       \
+        .op_init = own##_init,                                                 \
+        .op_cache_alloc = own##_cache_alloc,                                   \
+        .op_cache_free = own##_cache_free,                                     \
+        .op_alloc = own##_alloc,                                               \
+        .op_free = own##_free,                                                 \
+        .op_stat = own##_counts,                                               \
+        .op_check = own##_check,                                               \
+    }

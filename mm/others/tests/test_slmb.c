@@ -252,7 +252,9 @@ KTEST(slmb, without_memory_it_returns_null)
 
 KTEST(slmb, mistakes_of_clients_are_reported)
 {
+    struct other_cache c = {.other_size = 1500};
     char *p, *whole;
+    void *obj;
 
     start(1);
     p = get(100);
@@ -260,6 +262,10 @@ KTEST(slmb, mistakes_of_clients_are_reported)
     KT_PANICS(put(p, 99), "was allocated with 100 bytes, freed with 99");
     KT_PANICS(put(whole, 5000), "is not a block of 5000 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
+    obj = get_object(&c);
+    slmb_allocator.op_cache_free(&c, obj); /* its page goes back */
+    KT_PANICS(slmb_allocator.op_cache_free(&c, obj), "an object of 1500 bytes");
+    KT_PANICS(slmb_allocator.op_cache_free(&c, whole), "is not an object");
 }
 
 /* check() finds what is wrong: each of these damages a heap of its own. */

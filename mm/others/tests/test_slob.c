@@ -277,7 +277,9 @@ KTEST(slob, without_memory_it_returns_null)
 
 KTEST(slob, mistakes_of_clients_are_reported)
 {
+    struct other_cache c = {.other_size = 1500};
     char *p, *whole;
+    void *obj;
 
     other_test_start(&slob_allocator);
     p = get(100);
@@ -285,6 +287,10 @@ KTEST(slob, mistakes_of_clients_are_reported)
     KT_PANICS(put(p, 99), "was allocated with 100 bytes, freed with 99");
     KT_PANICS(put(whole, 5000), "is not a block of 5000 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
+    obj = get_object(&c);
+    slob_allocator.op_cache_free(&c, obj); /* its page goes back */
+    KT_PANICS(slob_allocator.op_cache_free(&c, obj), "an object of 1500 bytes");
+    KT_PANICS(slob_allocator.op_cache_free(&c, whole), "is not an object");
 }
 
 /* check() finds what is wrong: each of these damages a heap of its own. */
