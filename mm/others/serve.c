@@ -76,6 +76,8 @@ static void start_pages(void)
     memset(pages.supply_info, 0, bytes);
 }
 
+#define SIZE_MOST (BUDDY_MAX_PAGES * PAGE_SIZE) /* of a request */
+
 /* ---- memory pressure ---------------------------------------------------- */
 
 static kmem_reclaim_t *reclaim;
@@ -120,7 +122,7 @@ static bool wait_for(size_t size, int flags)
 {
     if (flags & KM_NOSLEEP)
         return false;
-    if (PAGES_FOR(size) > BUDDY_MAX_PAGES || !mm_wait_for_memory())
+    if (size > SIZE_MOST || !mm_wait_for_memory())
         mm_panic("out of memory: KM_SLEEP for %zu bytes: cannot wait", size);
     return true;
 }
@@ -142,7 +144,7 @@ static __attribute__((noinline)) void *wait_and_alloc(size_t size, int flags)
 {
     void *p = NULL;
 
-    while (p == NULL && wait_for(size, flags))
+    while (size != 0 && p == NULL && wait_for(size, flags))
         p = other_served.op_alloc(size);
     return p;
 }
@@ -151,8 +153,8 @@ void *kmem_alloc(size_t size, int flags)
 {
     void *p;
 
-    if (size == 0)
-        return NULL;
+    if (unlikely(size - 1 >= SIZE_MOST)) /* or 0 */
+        return wait_and_alloc(size, flags);
     p = other_served.op_alloc(size);
     return likely(p != NULL) ? p : wait_and_alloc(size, flags);
 }

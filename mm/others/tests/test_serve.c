@@ -120,6 +120,8 @@ KTEST(serve, memory_of_any_size)
         KT_EQ(zeroes[i], 0);
     KT_TRUE(kmem_alloc(0, KM_SLEEP) == NULL);
     KT_TRUE(kmem_zalloc(0, KM_SLEEP) == NULL);
+    KT_TRUE(kmem_alloc(BUDDY_MAX_PAGES * PAGE_SIZE + 1, KM_NOSLEEP) == NULL);
+    KT_TRUE(kmem_zalloc(SIZE_MAX, KM_NOSLEEP) == NULL);
     kmem_free(NULL, 0);
     KT_PANICS(kmem_free(zeroes, 0), "is not a kmem_alloc buffer of 0 bytes");
     kmem_free(zeroes, 100);
