@@ -236,14 +236,27 @@ static void coalesce(uintptr_t *addr, size_t *size)
     }
 }
 
+static void note_later(uintptr_t addr, size_t size)
+{
+    struct sunos_later *l = (struct sunos_later *)addr;
+
+    l->later_next = sunos_laters;
+    l->later_size = (uint32_t)(size / 8);
+    sunos_laters = supply_number(heap.heap_supply, l);
+}
+
 static void insert_free(uintptr_t addr, uintptr_t end)
 {
-    if (addr < end)
+    if (addr >= end)
+        return;
+    if (sunos_inline || spare != NULL)
         tree_insert(node_get(addr, end - addr));
+    else
+        note_later(addr, end - addr);
 }
 
 /* Puts a block into the tree. If `cut`, the whole pages that it then is part of
- * go back instead. Takes two spare nodes. */
+ * go back instead. Takes two spare nodes; without them a part waits. */
 static void give(uintptr_t addr, size_t size, bool cut)
 {
     uintptr_t first, end;
@@ -262,26 +275,25 @@ static void give(uintptr_t addr, size_t size, bool cut)
     other_put_pages(&heap, (void *)first, (end - first) >> PAGE_SHIFT);
 }
 
-static void note_later(void *p, size_t size)
+/* Gives each block that waits. Without spare nodes some wait again. */
+static void give_laters(bool cut)
 {
-    struct sunos_later *l = p;
+    uint32_t next = sunos_laters;
 
-    l->later_next = sunos_laters;
-    l->later_size = (uint32_t)(size / 8);
-    sunos_laters = supply_number(heap.heap_supply, p);
+    sunos_laters = 0;
+    while (next != 0) {
+        struct sunos_later *l = supply_block(heap.heap_supply, next);
+
+        next = l->later_next;
+        give((uintptr_t)l, l->later_size * (size_t)8, cut);
+    }
 }
 
-/* The blocks that wait go into the tree, as long as there are nodes. Their
- * pages return with a later free. While a page of nodes is got, another task
- * may put them there first. */
-static void give_laters(void)
+/* In the descriptor of a page: whether it has blocks. A page that goes back
+ * loses it. */
+static uintptr_t *has_blocks(const void *addr)
 {
-    while (node_reserve(sunos_laters != 0) && sunos_laters != 0) {
-        struct sunos_later *l = supply_block(heap.heap_supply, sunos_laters);
-
-        sunos_laters = l->later_next;
-        give((uintptr_t)l, l->later_size * (size_t)8, false);
-    }
+    return other_page(&heap, addr);
 }
 
 /* Gets pages, just enough for the request. The lock is released meanwhile, so
@@ -304,15 +316,20 @@ static bool grow(size_t size)
         other_put_pages(&heap, addr, pages);
         return false;
     }
+    for (size_t i = 0; i < pages; i++)
+        *has_blocks(addr + (i << PAGE_SHIFT)) = true;
     sunos_free_bytes += pages << PAGE_SHIFT;
     give((uintptr_t)addr, pages << PAGE_SHIFT, false);
     return true;
 }
 
-/* Makes sure of a free block for the request, and of spare nodes. */
+/* Makes sure of a free block for the request, and of spare nodes. The pages of
+ * blocks that wait return with a later free. */
 static bool make_ready(size_t size, size_t nodes)
 {
-    give_laters();
+    do {
+        give_laters(false);
+    } while (sunos_laters != 0 && node_reserve(1));
     while (node_reserve(nodes)) {
         if (weight(sunos_root) >= size)
             return true;
@@ -375,19 +392,22 @@ static void *block_get(size_t asked, size_t align, struct other_cache *c)
     return p;
 }
 
-/* Frees a block now, or, without memory for a node, later. */
+/* Frees a block now or later. */
 static void block_put(void *p, size_t asked, struct other_cache *c, bool now)
 {
     size_t size = ROUND_UP(asked, grain());
 
+    if (!*has_blocks(p))
+        mm_panic("sunos: %p is not a block of %zu bytes", p, asked);
     other_lock(&heap);
-    now = now && node_reserve(2);
+    if (now)
+        node_reserve(2);
     other_count_free(&heap, c, asked, size, 0);
     sunos_free_bytes += size;
     if (now)
         give((uintptr_t)p, size, sunos_return == SUNOS_AT_ONCE);
     else
-        note_later(p, size);
+        note_later((uintptr_t)p, size);
     other_end(&heap);
 }
 
@@ -447,14 +467,16 @@ struct sunos_node **sunos_next(uintptr_t addr)
     return steps > sunos_stat.stat_nodes ? NULL : found;
 }
 
-/* For SUNOS_PRESSURE: returns the whole pages of all free blocks. */
+/* Returns the whole pages of all free blocks, also of those that wait. Needs no
+ * page itself. */
 static void sunos_pressure(void)
 {
     struct sunos_node **link;
     uintptr_t addr = 0;
 
     other_lock(&heap);
-    while (node_reserve(1) && (link = sunos_next(addr)) != NULL) {
+    give_laters(true);
+    while ((link = sunos_next(addr)) != NULL) {
         size_t size = (*link)->node_size;
 
         addr = (*link)->node_addr;

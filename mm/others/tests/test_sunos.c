@@ -307,6 +307,31 @@ KTEST(sunos, frees_that_wait)
     other_test_check();
 }
 
+/* Each time those that a neighbour, or a node that others no longer need, lets
+ * join. */
+KTEST(sunos, pressure_returns_blocks_that_wait)
+{
+    char *p[2000];
+    size_t held;
+
+    other_test_start(&sunos_allocator);
+    for (int i = 0; i < 2000; i++)
+        p[i] = get(16);
+    test_pages.supply_quota = test_pages.supply_held;
+    for (int i = 0; i < 2000; i += 2)
+        put(p[i], 16);
+    KT_TRUE(sunos_laters != 0);
+    for (int i = 1; i < 2000; i += 2)
+        put(p[i], 16);
+    do {
+        held = test_held();
+        sunos_allocator.op_pressure();
+        other_test_check();
+    } while (test_held() < held);
+    KT_EQ(test_held(), sunos_stat.stat_node_pages);
+    KT_EQ(sunos_laters, 0);
+}
+
 static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
 
 /* Another task puts the blocks that wait into the tree. */
@@ -368,6 +393,10 @@ KTEST(sunos, mistakes_of_clients_are_reported)
     char *p, *q;
 
     other_test_start(&sunos_allocator);
+    p = get(100);
+    put(p, 100); /* its page goes back */
+    KT_PANICS(put(p, 100), "is not a block of 100 bytes");
+    KT_PANICS(put(&p, 100), "is not memory");
     p = get(100);
     q = get(100);
     put(p, 100);
