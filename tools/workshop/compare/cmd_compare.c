@@ -89,12 +89,15 @@ static bool measure_size(uint32_t size, void **p)
 {
     void *live = kmem_alloc(size, KM_NOSLEEP); /* so no page becomes free */
     bool enough = live != NULL;
+    uint32_t flags;
 
     if (!enough)
         return false;
+    flags = irq_save(); /* the timer's interrupt is no part of a figure */
     pairs(size);
     report("pair", size, pairs(size), ROUNDS);
     enough = measure_blocks(size, p);
+    irq_restore(flags);
     kmem_free(live, size);
     return enough;
 }
@@ -113,14 +116,17 @@ static uint64_t object_pairs(struct kmem_cache *cp)
 static bool measure_objects(const char *what, uint32_t size, kmem_ctor_t *ctor)
 {
     struct kmem_cache *cp = kmem_cache_create("compare", size, 0, ctor, NULL);
+    uint32_t flags;
     void *live;
 
     if (cp == NULL)
         return false;
     live = kmem_cache_alloc(cp, KM_NOSLEEP);
     if (live != NULL) {
+        flags = irq_save();
         object_pairs(cp);
         report(what, size, object_pairs(cp), ROUNDS);
+        irq_restore(flags);
         kmem_cache_free(cp, live);
     }
     return kmem_cache_destroy(cp) == 0 && live != NULL;
