@@ -74,6 +74,12 @@ def test_without_memory_for_a_slab(kernel):
         assert "4096 bytes: skipped: too little memory" in bench(n)
 
 
+def test_without_a_largest_block(kernel):
+    done = qemu.run(kernel, "bench buddy; verify; poweroff", memory="8").good()
+    assert "buddy.chain.0: skipped" in done.text
+    assert "buddy.chain.0" not in {e["key"] for e in done.named["bench"]}
+
+
 def test_programs_move_memory_by_words(figures):
     """Of 4,096 bytes, with all of a call; a loop of bytes takes four or five
     instructions for each."""

@@ -3,6 +3,7 @@
  * for each order alone and for the longest chain of splits.
  */
 #include "tools/workshop/bench/cmd_bench.h"
+#include "kernel/lib/printf.h"
 #include "kernel/x86/cpu.h"
 #include "mm/buddy.h"
 #include "mm/inspect/buddy_stat.h"
@@ -56,7 +57,11 @@ static int bench_buddy_chain(void)
         for (size_t i = stat.stat_free[k]; i > 0 && n < OBJECTS; i--)
             held[n++] = buddy_alloc(k);
     }
-    benchcmd_report("buddy.chain.0", buddy_pair(0), ROUNDS);
+    buddy_stat(&stat);
+    if (stat.stat_free[BUDDY_MAX_ORDER] != 0)
+        benchcmd_report("buddy.chain.0", buddy_pair(0), ROUNDS);
+    else
+        kprintf("  buddy.chain.0: skipped: no block of 4 MiB is free\n");
     while (n-- > 0) {
         struct page *p = held[n];
 
