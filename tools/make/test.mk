@@ -218,7 +218,7 @@ TRACE_REST := $(filter-out $(TRACE_HEAP) $(BUILD)/kernel/shell/cmd_trace.o,\
                 $(OBJ)) $(TRACE_OBJ)
 TRACE_LIST := kmem_cache_create kmem_cache_create_from kmem_cache_destroy \
                 kmem_cache_alloc kmem_cache_free kmem_alloc kmem_zalloc \
-                kmem_free kmem_reap buddy_set_pressure
+                kmem_free buddy_set_pressure
 TRACE_ELF  := $(BUILD)/slate-trace.elf
 TRACE_NAME := $(if $(filter command,$(firstword $(origin NAME))),$(value NAME))
 export TRACE_NAME BUFFER

@@ -228,7 +228,7 @@ def test_a_cache_that_is_destroyed(parts):
 # 900 pages, most of them freed at random: enough for an object of 255 pages,
 # but no run of so many.
 SCATTER = ("kmem create p 4096; kmem alloc p 900; kmem free p 700 random; "
-           "reap -a p; kmem create big 1020k; kmem alloc big 2; kmastat -z -j")
+           "reap -a p; kmem create big 1020k; kmem alloc big 2; kmastat -z -j; buddyinfo")
 
 
 def test_failures_and_pressure(tmp_path):
@@ -240,6 +240,8 @@ def test_failures_and_pressure(tmp_path):
     assert caches[events[at][2]] == ("big", 1020 * 1024)
     assert clients(table, "fails") == {"big": 1}
     assert "pressure" in {e[0] for e in events[:at]}
+    reaps = re.search(r"caches were reaped, (\d+) times", done.stdout)[1]
+    assert Counter(e[0] for e in events)["pressure"] == int(reaps)
 
 
 # ---- the command ------------------------------------------------------------

@@ -63,7 +63,7 @@ enum trace_op {
     TRACE_CACHE_FAIL,  /* the cache; nothing was allocated */
     TRACE_FAIL,        /* the size */
     TRACE_MARK,        /* its number: a phase ends */
-    TRACE_PRESSURE,    /* pages that are wanted; 0: all */
+    TRACE_PRESSURE,    /* 0: all that is free returns */
     TRACE_IDLE,        /* none: only time passes */
     TRACE_DESTROY,     /* the cache */
     TRACE_OPS

@@ -52,8 +52,6 @@ void *__real_kmem_zalloc(size_t size, int flags);
 HEAP void *__wrap_kmem_zalloc(size_t size, int flags);
 void __real_kmem_free(void *buf, size_t size);
 HEAP void __wrap_kmem_free(void *buf, size_t size);
-size_t __real_kmem_reap(enum kmem_reap_mode mode);
-size_t __wrap_kmem_reap(enum kmem_reap_mode mode);
 void __real_buddy_set_pressure(size_t (*reclaim)(void));
 void __wrap_buddy_set_pressure(size_t (*reclaim)(void));
 
@@ -214,15 +212,10 @@ HEAP void __wrap_kmem_free(void *buf, size_t size)
 
 /* ---- memory pressure ---------------------------------------------------- */
 
-size_t __wrap_kmem_reap(enum kmem_reap_mode mode)
-{
-    recorder_put(TRACE_PRESSURE, NULL, 0);
-    return __real_kmem_reap(mode);
-}
-
 static size_t (*pressure)(void);
 
-/* Buddy has no page left. */
+/* Buddy has no page left. (kmem_reapd, which comes before that, keeps the
+ * working sets: no reason for a replay to return all that is free.) */
 static size_t record_pressure(void)
 {
     recorder_put(TRACE_PRESSURE, NULL, 0);
