@@ -46,6 +46,14 @@ def test_wrong_input_is_refused(shell, line):
     assert is_error(text), text
 
 
+def test_an_interrupted_series_counts_each_run(boot):
+    """^C comes in the first run, whose first request fails."""
+    machine = boot()
+    machine.prompt()
+    machine.send("fail slab kenbus\r\x03")
+    assert "kenbus: 1 requests failed in turn; 0 leaked" in machine.prompt()
+
+
 def test_a_stopped_machine_shows_the_setting(boot):
     machine = boot()
     machine.prompt()

@@ -60,7 +60,7 @@ static bool is_sound(void)
  * run has no failure. */
 static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
 {
-    uint32_t n = 0;
+    uint32_t n = 0, failed = 0;
     uint32_t bad = 0;
     bool fired;
 
@@ -71,6 +71,7 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
         kmem_fail_set(kind, ++n);
         taskcmd_run(argv);
         fired = kmem_fail_fired();
+        failed += fired;
         kmem_fail_set(KMEM_FAIL_NONE, 0);
         end_programs(before);
         if (!is_sound()) {
@@ -79,10 +80,10 @@ static int try_all(enum kmem_fail_kind kind, const char *name, char **argv)
         }
     } while (fired && n < TRIES_MAX && !shell_interrupted());
     kprintf("%s: %u requests failed in turn; %u leaked memory\n", argv[0],
-            (unsigned)n - 1, (unsigned)bad);
+            (unsigned)failed, (unsigned)bad);
     debugcon_event("{\"event\":\"fail\",\"kind\":\"%s\",\"program\":\"%s\","
                    "\"requests\":%u,\"bad\":%u,\"untouched\":%s}",
-                   name, argv[0], (unsigned)n - 1, (unsigned)bad,
+                   name, argv[0], (unsigned)failed, (unsigned)bad,
                    fired ? "false" : "true");
     return fired || bad != 0;
 }
