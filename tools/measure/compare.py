@@ -469,7 +469,8 @@ def size_tables(found):
     yield size_table(found, "free", "Each of their frees",
                      "In the order of the allocations." + common)
     yield size_table(found, "pair", "Pairs: allocated and freed at once",
-                     "Every allocator finds this block at once." + common)
+                     "SunOS, SLOB and SLMB search for this block, or get a "
+                     "page and return it; the others find it at once." + common)
 
 
 def object_table(found):

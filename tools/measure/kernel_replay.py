@@ -5,7 +5,7 @@ take, in instructions: `make replay-kernel`.
 
 The program REPLAY (mm/others/tests/replay/main.c) reads and checks the trace,
 without a file the reference trace R1. The kernel gets it as a boot module,
-events of fixed size that the command `replay` (tools/workshop/bench/
+events of fixed size that the command `replay` (tools/workshop/compare/
 cmd_replay.c) only has to follow; the run is counted, so it repeats.
 """
 

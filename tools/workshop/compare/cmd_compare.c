@@ -9,7 +9,7 @@
  * What is measured is what C. Lameter's talk of 2014 measures on one processor:
  * many allocations, their frees, and pairs of both; and constructed objects, of
  * the paper's section 5.1. (A single block that is allocated again and again is
- * found at once by every allocator. For a mixture these kernels have `replay`.)
+ * found at once by most allocators. For a mixture these kernels have `replay`.)
  *
  * Pages are counted where they come from: the linker leads kmem_getpages
  * through this file. Its own array is pages of buddy, not of the heap.
