@@ -240,9 +240,9 @@ typedef void slabs_put_fn(struct slabs_cache *k, unsigned cpu, struct slab *s,
 
 static inline void *slabs_alloc(struct slabs *all, struct slabs_cache *k,
                                 struct other_cache *c, size_t size,
-                                slabs_get_fn *get)
+                                slabs_get_fn *fn)
 {
-    void *obj = get(k, other_enter(&all->heap));
+    void *obj = fn(k, other_enter(&all->heap));
 
     if (unlikely(obj == NULL))
         obj = slabs_grow(all, k);
@@ -258,11 +258,11 @@ static inline void *slabs_alloc(struct slabs *all, struct slabs_cache *k,
 
 static inline void slabs_free(struct slabs *all, struct slabs_cache *k,
                               struct other_cache *c, size_t size, void *obj,
-                              slabs_put_fn *put)
+                              slabs_put_fn *fn)
 {
     struct slab *s = slabs_slab_of(all, k, obj);
 
-    put(k, other_enter(&all->heap), s, obj);
+    fn(k, other_enter(&all->heap), s, obj);
     other_count_external(&all->heap, (ptrdiff_t)k->size);
     other_count_free(&all->heap, c, size, k->size, 0);
     slabs_leave(all);

@@ -228,7 +228,8 @@ def test_a_cache_that_is_destroyed(parts):
 # 900 pages, most of them freed at random: enough for an object of 255 pages,
 # but no run of so many.
 SCATTER = ("kmem create p 4096; kmem alloc p 900; kmem free p 700 random; "
-           "reap -a p; kmem create big 1020k; kmem alloc big 2; kmastat -z -j; buddyinfo")
+           "reap -a p; kmem create big 1020k; kmem alloc big 2; "
+           "kmastat -z -j; buddyinfo")
 
 
 def test_failures_and_pressure(tmp_path):

@@ -2,7 +2,7 @@
  * The arena of the tests, and random operations. Each block is filled with a
  * pattern of its own, so that two that overlap are noticed.
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 
 #include <stdlib.h>
@@ -60,6 +60,42 @@ unsigned test_waste(void)
     return (
         unsigned)(((st.stat_held - st.stat_requested) * 200 + st.stat_held) /
                   (2 * st.stat_held));
+}
+
+/* ---- the operations ----------------------------------------------------- */
+
+void *get(size_t size)
+{
+    void *p = test_allocator->op_alloc(size);
+
+    KT_REQUIRE(p != NULL);
+    return p;
+}
+
+void put(void *p, size_t size)
+{
+    test_allocator->op_free(p, size);
+}
+
+void *get_object(struct other_cache *c)
+{
+    void *obj = test_allocator->op_cache_alloc(c);
+
+    KT_REQUIRE(obj != NULL);
+    return obj;
+}
+
+void put_object(struct other_cache *c, void *obj)
+{
+    test_allocator->op_cache_free(c, obj);
+}
+
+void expect_wrong(const char *text)
+{
+    const char *wrong = test_allocator->op_check();
+
+    if (wrong == NULL || strstr(wrong, text) == NULL)
+        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 /* ---- random operations -------------------------------------------------- */
@@ -205,14 +241,6 @@ static void count_down(void *obj, size_t size)
     constructed--;
 }
 
-static void *get_constructed(struct other_cache *c)
-{
-    void *obj = test_allocator->op_cache_alloc(c);
-
-    KT_REQUIRE(obj != NULL);
-    return obj;
-}
-
 void other_test_constructed(void)
 {
     struct other_cache c = {
@@ -222,15 +250,15 @@ void other_test_constructed(void)
     constructed = 0;
     KT_REQUIRE(test_allocator->op_cache_create(&c));
     KT_EQ(constructed, 0);
-    obj = get_constructed(&c);
+    obj = get_object(&c);
     KT_EQ(constructed, IN_A_SLAB);
-    test_allocator->op_cache_free(&c, obj);
-    KT_TRUE(get_constructed(&c) == obj);
+    put_object(&c, obj);
+    KT_TRUE(get_object(&c) == obj);
     KT_EQ(constructed, IN_A_SLAB);
-    test_allocator->op_cache_free(&c, obj);
+    put_object(&c, obj);
     test_allocator->op_pressure();
     KT_EQ(constructed, 0);
-    test_allocator->op_cache_free(&c, get_constructed(&c));
+    put_object(&c, get_object(&c));
     test_allocator->op_cache_destroy(&c);
     KT_EQ(constructed, 0);
     KT_EQ(test_held(), 0);
@@ -254,9 +282,9 @@ void other_test_going_back(void)
     destroyed = 0;
     KT_REQUIRE(test_allocator->op_cache_create(&c));
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        obj[i] = get_constructed(&c);
+        obj[i] = get_object(&c);
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
-        test_allocator->op_cache_free(&c, obj[i]);
+        put_object(&c, obj[i]);
     test_allocator->op_pressure();
     KT_EQ(destroyed, ARRAY_SIZE(obj));
     KT_EQ(test_held(), 0);

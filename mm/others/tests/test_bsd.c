@@ -5,26 +5,13 @@
  *
  * Tests: mm/others/inspect/bsd.c
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/bsd.h"
 
 #define MANY 10000
 
 static void *taken[MANY];
-
-static void *get(size_t size)
-{
-    void *p = bsd_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    bsd_allocator.op_free(p, size);
-}
 
 static struct bsd_page *page_of(const void *p)
 {
@@ -361,14 +348,6 @@ static void damaged(void)
     taken[1] = get(50000);
     taken[2] = get(16);
     other_test_check();
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = bsd_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 KTEST(bsd, check_finds_damage)

@@ -4,7 +4,7 @@
  * much its queues serve of the reference trace, is in
  * tools/test/test_traces.py.
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/linux_slab.h"
 
@@ -17,32 +17,6 @@ static void start(unsigned cpus)
     other_cpus = cpus;
     other_cpu = 0;
     other_test_start(&linux_slab_allocator);
-}
-
-static char *get(size_t size)
-{
-    char *p = linux_slab_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    linux_slab_allocator.op_free(p, size);
-}
-
-static char *get_object(struct other_cache *c)
-{
-    char *obj = linux_slab_allocator.op_cache_alloc(c);
-
-    KT_REQUIRE(obj != NULL);
-    return obj;
-}
-
-static void put_object(struct other_cache *c, char *obj)
-{
-    linux_slab_allocator.op_cache_free(c, obj);
 }
 
 static struct lslab_cache *create(struct other_cache *c)
@@ -467,7 +441,7 @@ KTEST(linux_slab, memory_of_any_size)
     for (size_t size = 1; size <= SLABS_MAX; size *= 2)
         KT_EQ((uintptr_t)get(size) % MIN(size, (size_t)LSLAB_LINE), 0);
     p = get(96);
-    KT_EQ(p - get(90), 128);
+    KT_EQ(p - (char *)get(90), 128);
     KT_EQ(get(200) - get(256), 256);
     other_test_check();
     p = get(SLABS_MAX + 1);
@@ -598,14 +572,6 @@ static struct slab *damaged(void)
     KT_GE(k_damaged->cache_cpu[0].queue_avail, 2);
     expect_slabs(k_damaged, 1, 2, 1);
     return list_entry(k_damaged->cache.partial.next, struct slab, link);
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = linux_slab_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 KTEST(linux_slab, check_finds_damage)

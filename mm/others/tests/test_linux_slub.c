@@ -5,7 +5,7 @@
  *
  * Tests: mm/others/slabs.c
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/linux_slub.h"
 
@@ -18,32 +18,6 @@ static void start(unsigned cpus)
     other_cpus = cpus;
     other_cpu = 0;
     other_test_start(&linux_slub_allocator);
-}
-
-static char *get(size_t size)
-{
-    char *p = linux_slub_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    linux_slub_allocator.op_free(p, size);
-}
-
-static char *get_object(struct other_cache *c)
-{
-    char *obj = linux_slub_allocator.op_cache_alloc(c);
-
-    KT_REQUIRE(obj != NULL);
-    return obj;
-}
-
-static void put_object(struct other_cache *c, char *obj)
-{
-    linux_slub_allocator.op_cache_free(c, obj);
 }
 
 static struct slub_cache *create(struct other_cache *c)
@@ -612,7 +586,7 @@ KTEST(linux_slub, an_interrupt_leaves_objects)
     start(1);
     arena_get = test_pages.supply_get;
     test_pages.supply_get = none_meanwhile;
-    KT_EQ(get(512) - taken[0], 512);
+    KT_EQ((char *)get(512) - taken[0], 512);
     other_test_check();
 }
 
@@ -668,14 +642,6 @@ static struct slab *damaged(void)
     KT_EQ(damaged_cache->cache_partials, 1);
     KT_EQ(damaged_cache->cache_cpu[0].cpu_partials, 1);
     return slab_of(taken[9]);
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = linux_slub_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 static uint32_t *link_of(char *obj)

@@ -4,7 +4,7 @@
  * many pages it looks at on the reference trace, is in
  * tools/test/test_traces.py.
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/slmb.h"
 
@@ -17,27 +17,6 @@ static void start(unsigned cpus)
     other_cpus = cpus;
     other_cpu = 0;
     other_test_start(&slmb_allocator);
-}
-
-static void *get(size_t size)
-{
-    void *p = slmb_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    slmb_allocator.op_free(p, size);
-}
-
-static void *get_object(struct other_cache *c)
-{
-    void *obj = slmb_allocator.op_cache_alloc(c);
-
-    KT_REQUIRE(obj != NULL);
-    return obj;
 }
 
 static size_t listed(unsigned cpu, unsigned class)
@@ -279,14 +258,6 @@ static struct slob_page *damaged(int16_t **page)
     other_test_check();
     *page = (int16_t *)test_pages.supply_base;
     return page_of(*page);
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = slmb_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 KTEST(slmb, check_finds_damage)

@@ -4,34 +4,13 @@
  *
  * Tests: mm/others/whole.c, mm/others/inspect/slob.c
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/slob.h"
 
 #define MANY 512
 
 static void *taken[MANY];
-
-static void *get(size_t size)
-{
-    void *p = slob_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    slob_allocator.op_free(p, size);
-}
-
-static void *get_object(struct other_cache *c)
-{
-    void *obj = slob_allocator.op_cache_alloc(c);
-
-    KT_REQUIRE(obj != NULL);
-    return obj;
-}
 
 /* How many blocks come from the first page; c NULL: of `size` bytes. */
 static unsigned per_page(struct other_cache *c, size_t size)
@@ -304,14 +283,6 @@ static struct slob_page *damaged(unsigned char **page)
     other_test_check();
     *page = (unsigned char *)test_pages.supply_base;
     return supply_info(&test_pages, *page);
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = slob_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 KTEST(slob, check_finds_damage)

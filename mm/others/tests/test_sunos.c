@@ -5,22 +5,9 @@
  *
  * Tests: mm/others/inspect/sunos.c
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/sunos.h"
-
-static void *get(size_t size)
-{
-    void *p = sunos_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(void *p, size_t size)
-{
-    sunos_allocator.op_free(p, size);
-}
 
 static size_t nodes(void)
 {
@@ -414,14 +401,6 @@ static void damaged(void)
 {
     start_free(five, 5);
     other_test_check();
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = sunos_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 KTEST(sunos, check_finds_damage)

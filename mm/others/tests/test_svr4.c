@@ -5,24 +5,11 @@
  *
  * Tests: mm/others/inspect/svr4.c, mm/others/inspect/verify.c
  */
-#include "mm/others/tests/other_test.h"
+#include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"
 #include "mm/others/svr4.h"
 
 static char *taken[512];
-
-static char *get(size_t size)
-{
-    char *p = svr4_allocator.op_alloc(size);
-
-    KT_REQUIRE(p != NULL);
-    return p;
-}
-
-static void put(char *p, size_t size)
-{
-    svr4_allocator.op_free(p, size);
-}
 
 /* The sum of a count over all classes. */
 #define TOTAL(member)                                                          \
@@ -304,7 +291,7 @@ KTEST(svr4, what_an_interrupt_does_meanwhile)
     other_test_start(&svr4_allocator);
     arena_get = test_pages.supply_get;
     test_pages.supply_get = get_meanwhile;
-    KT_EQ(get(4096) - taken[0], 4096);
+    KT_EQ((char *)get(4096) - taken[0], 4096);
     expect_class(14, 1, 0, 1); /* the second pool */
     KT_EQ(test_held(), 8);
     other_test_check();
@@ -365,14 +352,6 @@ static struct svr4_class *damaged(void)
     expect_class(6, 2, 2, 0);
     other_test_check();
     return svr4_class;
-}
-
-static void expect_wrong(const char *text)
-{
-    const char *wrong = svr4_allocator.op_check();
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("check() says %s, not %s", wrong ?: "nothing", text);
 }
 
 /* The links of a free block: the next, the one before. */
