@@ -351,9 +351,6 @@ MISTAKES = [
      "        if (full)\n            list_insert_after(\n"
      "                &slmb_list[p->slob_cpu][p->slob_class], &p->slob_link);",
      "slmb.E3_pages_go_to_the_processor_that_frees"),
-    ("a list of a processor does not rotate", "slob",
-     "            list_remove(list);\n            list_insert_before(l, list);",
-     "            ;", "slmb.a_search_rotates_its_list"),
     ("a page without blocks is kept", "slmb",
      "    empty = p->slob_units + units == SLOB_UNITS;", "    empty = false;",
      "slmb.gaps_and_single_units"),
