@@ -153,7 +153,6 @@ static void node_remove(struct slub_cache *k, struct slab *s)
 {
     list_remove(&s->link);
     k->cache_partials--;
-    OTHER_ADD(slub_stat.stat_remove, 1);
 }
 
 /* A slab leaves a processor: it goes to the begin or the end of the list, or
@@ -173,7 +172,6 @@ static void node_add(struct slub_cache *k, struct slab *s, bool tail)
     list_insert_after(tail ? k->cache.partial.prev : &k->cache.partial,
                       &s->link);
     k->cache_partials++;
-    OTHER_ADD(slub_stat.stat_add, 1);
 }
 
 /* ---- what a processor has ----------------------------------------------- */
@@ -323,7 +321,6 @@ static bool cpu_refill(struct slub_cache *k, struct slub_cpu *cpu)
         }
         if (cpu->cpu_partials == 0)
             return refill_from_node(k, cpu);
-        OTHER_ADD(slub_stat.stat_cpu_alloc, 1);
         cpu->cpu_slab = cpu_remove(cpu);
     }
 }
@@ -474,7 +471,7 @@ static void sort_node(struct slabs_cache *cache, unsigned cpu UNUSED)
 
 /* The oldest cache whose slabs are right for such objects, too: it gets a
  * further user. NULL: there is none. */
-static struct slub_cache *slub_alias(size_t size, size_t object)
+static struct slub_cache *slub_alias(size_t size)
 {
     struct slub_cache *found = NULL;
 
@@ -488,7 +485,6 @@ static struct slub_cache *slub_alias(size_t size, size_t object)
     }
     if (found != NULL) {
         found->cache.users++;
-        found->cache_largest = MAX(found->cache_largest, object);
         OTHER_ADD(slub_stat.stat_aliases, 1);
     }
     slabs_caches_unlock(&slub);
@@ -503,7 +499,7 @@ static struct slabs_cache *slub_create(const struct other_cache *c)
     size_t end = ROUND_UP(c->other_size, SLUB_LINK);
     size_t size = ROUND_UP(constructed ? end + SLUB_LINK : end,
                            MAX(c->other_align, (size_t)8));
-    struct slub_cache *k = constructed ? NULL : slub_alias(size, c->other_size);
+    struct slub_cache *k = constructed ? NULL : slub_alias(size);
 
     if (k != NULL)
         return &k->cache;
@@ -518,7 +514,6 @@ static struct slabs_cache *slub_create(const struct other_cache *c)
                                   : c->other_size / 2 & ~(SLUB_LINK - 1);
     k->cache_min = MIN(MAX((other_power(size + 1) - 1) / 2, 5u), 10u);
     k->cache_cpu_most = slub_keep(&k->cache);
-    k->cache_largest = c->other_size;
     for (unsigned i = 0; i < OTHER_CPUS; i++)
         list_init(&k->cache_cpu[i].cpu_partial);
     slabs_add(&slub, &k->cache);

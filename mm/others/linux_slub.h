@@ -25,8 +25,6 @@ struct slub_cache {
     unsigned cache_min;       /* slabs that the node's list keeps if free */
     unsigned cache_cpu_most;  /* slabs on a processor's list; their free
                                  objects, with slub_2014 */
-    size_t cache_largest;     /* object of its users; under the lock of the
-                                 list of caches */
     size_t cache_partials;    /* slabs on the node's list; under cache.lock */
     struct slub_cpu cache_cpu[OTHER_CPUS];
 };
@@ -42,11 +40,9 @@ extern struct slub_stat {
     uint64_t stat_free_slow;       /* all others are fast; and of these: */
     uint64_t stat_free_frozen;     /* to a slab of a processor */
     uint64_t stat_cpu_free;        /* which froze a slab that was full */
-    uint64_t stat_cpu_alloc;       /* partial slabs of a processor: used, */
-    uint64_t stat_cpu_node;        /* taken from the node's list, */
-    uint64_t stat_cpu_drain;       /* how often the list was moved there */
-    uint64_t stat_add;             /* slabs: put on the node's list, */
-    uint64_t stat_remove;          /* taken off */
+    uint64_t stat_cpu_node;        /* slabs of the node's list that a processor
+                                      took, beside the one it uses; */
+    uint64_t stat_cpu_drain;       /* how often its own list was moved there */
     uint64_t stat_deactivate_full; /* current slabs that were given up: */
     uint64_t stat_deactivate_empty;
     uint64_t stat_deactivate_head;

@@ -410,12 +410,11 @@ KTEST(linux_slub, E7_like_caches_are_merged)
     }
     KT_TRUE(create(&other) != class_of(84));
     KT_TRUE(create(&more) == other.other_own);
-    KT_EQ(create(&more)->cache_largest, 88);
     KT_TRUE(create(&made) != class_of(92));
     KT_TRUE(create(&line) == class_of(128));
     KT_EQ(create(&ended)->cache_offset, 76);
     KT_TRUE(create(&as_large) != ended.other_own);
-    KT_EQ(slub_stat.stat_aliases, 6);
+    KT_EQ(slub_stat.stat_aliases, 5);
     taken[0] = get_object(&c[0]);
     KT_EQ(c[0].other_allocs, 1);
     KT_EQ(test_counts().stat_internal, 4);
@@ -440,7 +439,6 @@ KTEST(linux_slub, merged_caches_end_with_the_last)
     put_object(&b, get_object(&b));
     destroy(&b);
     KT_EQ(test_held(), 0);
-    KT_TRUE(class_of(84)->cache_largest == 96);
     KT_TRUE(create(&a) == k); /* the same record */
     other_test_check();
 }
