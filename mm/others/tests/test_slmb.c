@@ -87,7 +87,7 @@ KTEST(slmb, E3_pages_go_to_the_processor_that_frees)
     KT_EQ(listed(0, 7), 0);
     other_cpu = 1;
     for (int i = 0; i < 512; i += 64)
-        slmb_allocator.op_cache_free(&c, taken[i]);
+        put_object(&c, taken[i]);
     KT_EQ(listed(1, 7), 8);
     KT_EQ(slmb_stat.stat_migrated, 8);
     other_test_check();
@@ -95,7 +95,7 @@ KTEST(slmb, E3_pages_go_to_the_processor_that_frees)
     get_object(&c);
     KT_EQ(test_held(), 9);
     KT_EQ(slmb_stat.stat_missed, 1);
-    slmb_allocator.op_cache_free(&c, taken[1]); /* the page stays where it is */
+    put_object(&c, taken[1]); /* the page stays where it is */
     KT_EQ(slmb_stat.stat_foreign, 1);
     KT_EQ(listed(1, 7), 8);
     KT_EQ(page_of(taken[1])->slob_cpu, 1);
@@ -169,10 +169,10 @@ KTEST(slmb, gaps_and_single_units)
         taken[i] = get_object(&unit);
     KT_EQ(slob_stat.stat_gaps, MANY - 1);
     other_test_check();
-    slmb_allocator.op_cache_free(&unit, get_object(&unit)); /* a new page */
-    KT_EQ(slmb_stat.stat_missed, 0); /* the room was the processor's own */
+    put_object(&unit, get_object(&unit)); /* a new page */
+    KT_EQ(slmb_stat.stat_missed, 0);      /* the room was the processor's own */
     for (int i = 0; i < MANY; i++)
-        slmb_allocator.op_cache_free(&unit, taken[(i * 5) % MANY]);
+        put_object(&unit, taken[(i * 5) % MANY]);
     KT_EQ(test_held(), 0);
     other_test_check();
 }
@@ -192,7 +192,7 @@ KTEST(slmb, large_requests_get_whole_pages)
     p = get_object(&c);
     KT_EQ(test_held(), 2);
     other_test_check();
-    slmb_allocator.op_cache_free(&c, p);
+    put_object(&c, p);
     KT_EQ(test_held(), 0);
     KT_TRUE(get(0) == OTHER_NOTHING);
     put(OTHER_NOTHING, 0);
@@ -228,13 +228,13 @@ KTEST(slmb, mistakes_of_clients_are_reported)
     KT_PANICS(put(whole, 5000), "is not a block of 5000 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
     obj = get_object(&c);
-    slmb_allocator.op_cache_free(&c, obj); /* its page goes back */
-    KT_PANICS(slmb_allocator.op_cache_free(&c, obj), "an object of 1500 bytes");
-    KT_PANICS(slmb_allocator.op_cache_free(&c, whole), "is not an object");
+    put_object(&c, obj); /* its page goes back */
+    KT_PANICS(put_object(&c, obj), "is not an object of 1500 bytes");
+    KT_PANICS(put_object(&c, whole), "is not an object");
 }
 
-/* check() finds what is wrong with SLMB's lists, in a heap of its own each; with
- * a page: test_slob.c. */
+/* check() finds what is wrong with SLMB's lists, each in a heap of its own.
+ * What may be wrong with a page is in test_slob.c. */
 static struct slob_page *damaged(void)
 {
     start(2);

@@ -133,7 +133,7 @@ KTEST(slob, E4_the_list_rotates_to_the_page_that_was_used)
         taken[i] = get_object(&c);
     KT_EQ(test_held(), 3);
     KT_EQ(order_of(SLOB_MEDIUM), 321);
-    slob_allocator.op_cache_free(&c, taken[1]);
+    put_object(&c, taken[1]);
     KT_TRUE(get_object(&c) == taken[1]);
     KT_EQ(order_of(SLOB_MEDIUM), 132);
     other_test_check();
@@ -205,7 +205,7 @@ KTEST(slob, a_full_page_is_on_no_list)
     taken[1] = get_object(&c);
     KT_EQ(order_of(SLOB_LARGE), 0);
     KT_EQ(test_held(), 1);
-    slob_allocator.op_cache_free(&c, taken[1]);
+    put_object(&c, taken[1]);
     KT_EQ(order_of(SLOB_LARGE), 1);
     KT_TRUE(get_object(&c) == taken[1]);
     for (int i = 0; i < MANY; i++)
@@ -213,7 +213,7 @@ KTEST(slob, a_full_page_is_on_no_list)
     other_test_check();
     KT_EQ(slob_stat.stat_gaps, MANY - 1);
     for (int i = 0; i < MANY; i++)
-        slob_allocator.op_cache_free(&unit, taken[(i * 5) % MANY]);
+        put_object(&unit, taken[(i * 5) % MANY]);
     other_test_check();
     KT_EQ(test_held(), 1);
 }
@@ -227,7 +227,7 @@ KTEST(slob, objects_of_pages_and_constructors)
     obj = get_object(&c);
     KT_EQ(test_held(), 2);
     KT_EQ(c.other_allocs, 1);
-    slob_allocator.op_cache_free(&c, obj);
+    put_object(&c, obj);
     KT_EQ(c.other_frees, 1);
     KT_EQ(test_counts().stat_frees, 1);
     KT_EQ(test_held(), 0);
@@ -267,9 +267,9 @@ KTEST(slob, mistakes_of_clients_are_reported)
     KT_PANICS(put(whole, 5000), "is not a block of 5000 bytes");
     KT_PANICS(put(&p, 100), "is not memory");
     obj = get_object(&c);
-    slob_allocator.op_cache_free(&c, obj); /* its page goes back */
-    KT_PANICS(slob_allocator.op_cache_free(&c, obj), "an object of 1500 bytes");
-    KT_PANICS(slob_allocator.op_cache_free(&c, whole), "is not an object");
+    put_object(&c, obj); /* its page goes back */
+    KT_PANICS(put_object(&c, obj), "is not an object of 1500 bytes");
+    KT_PANICS(put_object(&c, whole), "is not an object");
 }
 
 /* check() finds what is wrong: each of these damages a heap of its own. */
