@@ -39,7 +39,8 @@ performance.now = () => clock.now();
  * processor is halted is skipped.
  *
  * v86 executes for about a millisecond, then gives the browser a turn: yield()
- * says for how long the machine has nothing to do.
+ * says for how long the machine has nothing to do. An interrupt ends that: v86
+ * then calls yield() again, with 0.
  */
 export function setPace(machine, pace) {
     const tick = machine.do_tick.bind(machine);
@@ -55,10 +56,12 @@ export function setPace(machine, pace) {
     };
     machine.yield = (ms, number) => {
         const { speed } = pace;
+        const spent = Math.max(browser() - began, 0);
 
+        began = Infinity; // what ends a wait has executed nothing
         if (ms < 1) { // it is busy
             clock.go(0);
-            wait(speed < 1 ? (browser() - began) * (1 / speed - 1) : 0, number);
+            wait(speed < 1 ? spent * (1 / speed - 1) : 0, number);
         } else if (speed === Infinity) {
             clock.set(clock.now() + ms);
             wait(0, number);

@@ -43,13 +43,12 @@ export class Machine {
     #listeners = { output: [], event: [], running: [], dead: [] };
     #line = "";   // of port 0xE9, so far
     #running = false;
+    #speed = 1;
+    #stopping;    // done when the machine has stopped, after pause()
     #off = false; // if the exit port is written next, it is by poweroff
     #ended = false;
     #ready;
 
-    /* How fast it executes: 1 is full speed. With Infinity the time for which
-     * the processor is halted is skipped. */
-    speed = 1;
     typed = 0; // bytes
     read = -1; // of them, when the kernel's shell waited for a key last
 
@@ -98,6 +97,17 @@ export class Machine {
 
     get running() {
         return this.#running;
+    }
+
+    /* How fast it executes: 1 is full speed. With Infinity the time for which
+     * the processor is halted is skipped. */
+    get speed() {
+        return this.#speed;
+    }
+
+    set speed(times) {
+        this.#speed = times;
+        this.#endWait();
     }
 
     /* Milliseconds of the machine's own clock, which stands while it is
@@ -189,19 +199,33 @@ export class Machine {
 
     async run() {
         await this.#ready;
+        await this.#stopping;
         if (!this.#ended && !this.running)
             await this.#emulator.run();
     }
 
+    /* The emulator stops at its next turn. */
     async pause() {
-        await this.#emulator.stop();
+        this.#stopping = this.#emulator.stop();
+        this.#endWait();
+        await this.#stopping;
     }
 
     async destroy() {
         this.#ended = true;
         this.#listeners = { output: [], event: [], running: [], dead: [] };
         await this.#ready;
+        await this.pause();
         await this.#emulator.destroy();
+    }
+
+    /* In slow motion the emulator may wait for seconds until its next turn.
+     * While it executes (it is not idle) there is no wait to end. */
+    #endWait() {
+        const { v86 } = this.#emulator;
+
+        if (this.#running && v86.idle)
+            v86.next_tick(0);
     }
 
     #change(running) {
