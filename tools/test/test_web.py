@@ -56,11 +56,12 @@ def test_page(site, test):
                test)
 
 
-@pytest.mark.parametrize("test", ["link", "time"])
-def test_one_file_opens_from_disk(test):
-    in_browser(product("web/slate.html", "web").as_uri(), test)
+@pytest.mark.parametrize("page, test", [
+    ("slate", "link"), ("slate", "time"), ("live/index", "disk")])
+def test_what_opens_from_disk(page, test):
+    in_browser(product(f"web/{page}.html", "web").as_uri(), test)
 
 
 def test_all_scripts_are_run():
     scripts = {path.stem for path in PAGE.parent.glob("*.mjs")}
-    assert scripts == {"browser", "report", *TESTS}
+    assert scripts == {"browser", "disk", "report", *TESTS}

@@ -18,7 +18,11 @@ export async function load(name) {
         const letters = atob(inside.textContent.trim());
         return gunzip(Uint8Array.from(letters, c => c.charCodeAt(0)));
     }
-    const response = await fetch(name);
+    if (location.protocol === "file:")
+        throw new Error("A browser loads no files from a disk: open " +
+                        "slate.html, or serve the folder.");
+    /* The files are of one build only if the browser has no older one. */
+    const response = await fetch(name, { cache: "no-cache" });
 
     if (!response.ok)
         throw new Error(`${name}: ${response.status} ${response.statusText}`);

@@ -96,6 +96,7 @@ export class HeapView {
         this.machine = machine;
         this.ended = new AbortController();
         this.past = null; // memory of a moment in the past, instead
+        this.wanted = ""; // the cache to go to when it has a slab
         this.guest = new Guest(machine.memory, layouts);
         this.heap = new Heap(this.guest);
         this.rows = new Map();   // number of a cache -> CacheRow
@@ -312,6 +313,10 @@ export class HeapView {
         for (const number of gone) {
             this.rows.get(number).section.remove();
             this.rows.delete(number);
+        }
+        if (caches.some(c => c.name === this.wanted && c.slabCount)) {
+            this.goTo(this.wanted);
+            this.wanted = "";
         }
     }
 

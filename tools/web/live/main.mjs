@@ -37,7 +37,7 @@ look around before you restart.`,
     fault: text => `The processor could not deliver an exception, so the \
 machine has stopped: a fault happened while the kernel handled another, for \
 instance because its stack was full, or a program did what the emulator cannot \
-do: live.html has a list. (The emulator says: ${text})`,
+do: the chapter Slate, live has a list. (The emulator says: ${text})`,
 };
 
 const FILES = ["kernel", "initrd", "bios", "vga_bios", "wasm"];
@@ -85,6 +85,11 @@ async function start() {
     page.machine = machine;
     machine.on("running", status);
     machine.on("dead", died);
+    /* Until then all rows grow. */
+    machine.on("event", ({ event }) => {
+        if (event === "prompt")
+            page.heap.wanted = view;
+    });
     page.console.attach(machine);
     page.shell = new Shell(machine);
     element("memory").value = megabytes;
@@ -97,8 +102,6 @@ async function start() {
     page.heap = new HeapView(element("heap"), machine, page.layouts);
     page.time = new TimeView(element("time"), machine, page.heap,
                              ms => wentBack(ms));
-    if (view)
-        page.heap.goTo(view);
 }
 
 /* The machine is what it was before; what the consoles show was later. */
@@ -207,7 +210,8 @@ async function main() {
         page.layouts = JSON.parse(new TextDecoder().decode(
             await load("layouts.json")));
         if (page.layouts.hash !== kernelHash(page.files.kernel))
-            throw new Error("layouts.json is of another kernel: make web");
+            throw new Error("layouts.json is of another kernel: reload the " +
+                            "page, or make web.");
         page.tour = new Tour(element("tour"), restart, id => {
             document.body.classList.toggle("touring", id !== "");
             history.replaceState(null, "", writeLink(

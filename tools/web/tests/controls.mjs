@@ -58,6 +58,12 @@ export default async function (page) {
     await page.evaluate(() => { location.hash = ""; });
     await page.waitForSelector("#tour", { state: "hidden" });
 
+    /* The browser asks whether its copy of a file is still right. */
+    const asked = page.waitForRequest("**/kernel.elf");
+    await page.reload();
+    assert.equal((await (await asked).allHeaders())["cache-control"],
+                 "max-age=0");
+
     await page.route("**/layouts.json",
                      route => route.fulfill({ json: { hash: "00000000" } }));
     await page.reload();
