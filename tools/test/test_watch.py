@@ -151,6 +151,17 @@ def test_a_screen_fits_a_terminal():
     assert slabtop.ansi(shown).count("\x1b[K\n") == len(shown)
 
 
+def test_keys_that_arrive_together(monkeypatch):
+    typed = ["n ", "m\x1b[B \x1b[Bq"]
+    display = slabtop.Display("alloc")
+    monkeypatch.setattr(display, "show", lambda: None)
+    monkeypatch.setattr(slabtop.select, "select", lambda *_: [[0], [], []])
+    monkeypatch.setattr(slabtop.os, "read", lambda *_: typed.pop(0).encode())
+    assert display.pause(1) and display.order == "name"
+    assert not display.pause(1)
+    assert display.order == "mem" and display.first == 2
+
+
 # ---- on a machine ------------------------------------------------------------
 
 class Watched(watch.Watch):

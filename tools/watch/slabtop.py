@@ -6,6 +6,7 @@ those of the time between two Moments. The first screen's are since boot.
 """
 
 import os
+import re
 import select
 import shutil
 import sys
@@ -22,6 +23,7 @@ ROWS = 18    # of caches, on a terminal of 24 lines
 ORDERS = {"mem": "memory", "alloc": "allocs", "free": "frees",
           "grow": "grows", "hit": "hits", "name": "name"}
 UP, DOWN = b"\x1b[A", b"\x1b[B"
+KEYS = re.compile(rb"\x1b\[.|.", re.DOTALL)
 
 # A second screen, empty and without a cursor; and back from it.
 BEGIN, END = "\x1b[?1049h\x1b[H\x1b[2J\x1b[?25l", "\x1b[0m\x1b[?25h\x1b[?1049l"
@@ -217,9 +219,13 @@ class Display:
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             if select.select([0], [], [], left)[0]:
-                done = self._act(os.read(0, 16))
-                if done:
-                    return done == "now"
+                # Several may have come while a screen was read.
+                for key in KEYS.findall(os.read(0, 64)) or [b""]:
+                    done = self._act(key)
+                    if done == "quit":
+                        return False
+                    if done == "now":
+                        end = 0
         return True
 
 
