@@ -19,7 +19,8 @@ Reads from the environment:
 The serial line is this terminal. In a terminal and without CMD, the kernel
 gets the option terminal=both: colours, and a page at a time. Without a
 terminal, or if CMD ends with poweroff, it gets panic=exit: a panic ends the
-run, with a status that is not 0. If there is a display, a window opens too.
+run, with a status that is not 0. An ISO gets no options but those of its menu.
+If there is a display, a window opens too.
 Ctrl-A X leaves QEMU; Ctrl-A C switches to QEMU's monitor.
 """
 
@@ -130,14 +131,15 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--iso", action="store_true",
-                        help="the image is a CD; CMD and APPEND cannot be used")
+                        help="the image is a CD; CMD, APPEND and DISK cannot "
+                             "be used")
     parser.add_argument("image", help="a multiboot kernel, or an ISO image")
     args = parser.parse_args()
 
     commands = os.environ.get("CMD", "")
-    if args.iso and (commands or os.environ.get("APPEND")):
+    if args.iso and any(map(os.environ.get, ("CMD", "APPEND", "DISK"))):
         sys.exit("make run-iso: the ISO's boot menu sets the command line; "
-                 "use make run for CMD and APPEND")
+                 "use make run for CMD, APPEND and DISK")
     wishes = Wishes("make run")
     append = wishes.append
     if switch("KVM") and not os.access("/dev/kvm", os.R_OK | os.W_OK):

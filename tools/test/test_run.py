@@ -109,6 +109,9 @@ def test_run_iso(make, iso):
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 0
+    for setting in "CMD=ps", "APPEND=ws=inf", "DISK=build/disk.img":
+        child = make("-o", str(iso), "run-iso", setting)
+        child.expect_exact("use make run for CMD, APPEND and DISK")
 
 
 def test_a_folder_with_a_blank_and_commas(kernel, tmp_path):
