@@ -43,7 +43,7 @@ BUILD ?= build$(addprefix /,$(subst $(space),-,$(strip \
 # Make, the shell or QEMU take these as separators and the like.
 comma := ,
 hash  := \#
-ODD   := \ $(comma) : ; % $(hash) ' " ` & | * ? < > ( )
+ODD   := \ $(comma) : ; = % $(hash) ' " ` & | * ? < > ( )
 WRONG := $(strip $(foreach c,$(ODD),$(findstring $c,$(BUILD))))
 ifneq ($(words $(BUILD))$(WRONG),1)
 $(error BUILD='$(BUILD)' must be the name of a folder without blanks and $(ODD))

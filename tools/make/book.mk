@@ -8,7 +8,8 @@ $(BOOK_ENV)/done: tools/book/requirements.txt
 	$(call say,VENV,$(BOOK_ENV))
 	@rm -rf $(BOOK_ENV) && mkdir -p .venv && $(PYTHON) -m venv $(BOOK_ENV)
 	$(Q)$(BOOK_ENV)/bin/python -m pip install -q \
-	    --disable-pip-version-check -r $<
+	    --disable-pip-version-check -r $< || { echo 'make: cannot install' \
+	    'MkDocs, see above: book, web and test-all need it' >&2; exit 1; }
 	@touch $@
 
 .PHONY: book

@@ -35,10 +35,15 @@ $(STRIPPED)/layouts.json: $(KERNEL) tools/web/layouts.py \
 	@mkdir -p $(@D)
 	$(Q)$(PYTHON) -m tools.web.layouts $< $@
 
+ifneq ($(and $(call on,INSTRUCTOR),$(filter web test-web \
+    test-all,$(MAKECMDGOALS))),)
+$(error INSTRUCTOR: beside the page is the students' book, so leave it out)
+endif
+
 WEB_FILES := $(addprefix $(STRIPPED)/,kernel.elf layouts.json) $(INITRD)
 
 .PHONY: web
 web: $(WEB_FILES) $(NODE_ENV)/done book ## Slate in a browser:
-                                  ## build/web/live/index.html, beside the
-                                  ## book; build/web/slate.html, one file
+                                  ## build/web/slate.html, one file; and
+                                  ## build/web, with the book, for a server
 	@$(PYTHON) -m tools.web.page $(WEB) build/book $(WEB_FILES)

@@ -97,11 +97,16 @@ def test_the_whole_path_of_the_folder_rebuilds_nothing(tree):
 
 
 @pytest.mark.parametrize("name", ["", "a b", *(f"a{c}b" for c in
-                                              "\\,:;%#'\"`&|*?<>()")])
+                                              "\\,:;=%#'\"`&|*?<>()")])
 def test_folders_that_cannot_be_named_are_refused(tree, name):
     done = make(tree, "kernel", f"BUILD={name}")
     assert done.returncode == 2 and done.stderr.count("\n") == 1
     assert f"BUILD='{name}' must be the name of a folder" in done.stderr
+
+
+def test_no_page_has_the_instructors_book(tree):
+    [line] = refused(make(tree, "-n", "web", "INSTRUCTOR=1"))
+    assert "INSTRUCTOR: " in line and line.endswith("leave it out.  Stop.")
 
 
 def test_lost_execute_bits_do_not_matter(tree):
