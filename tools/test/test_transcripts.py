@@ -33,7 +33,8 @@ def test_transcripts(kernel):
 
 @plain_build
 def test_the_table_of_caches_is_theirs(kernel):
-    """Names, sizes of objects, and those without a constructed state."""
+    """Names, sizes of objects, and those without a constructed state; and the
+    sizes in all listings of `kmastat`, which shells.py does not compare."""
     text = qemu.run(kernel, "kmastat -j; poweroff").text
     caches = [json.loads(line) for line in text.splitlines()
               if line.startswith('{"cache"')]
@@ -43,6 +44,12 @@ def test_the_table_of_caches_is_theirs(kernel):
             for name, size, state in rows} == \
         {(c["cache"], c["size"], "C" in c["flags"])
          for c in caches if c["kind"] == "named"}
+    sizes = {c["cache"]: [str(c["size"]), str(c["chunk"])] for c in caches}
+    for path in book.pages():
+        for name, *size in re.findall(
+                r"^ +(\w+) +(\d+) +(\d+) .* \d+/\d+/\d+ ",
+                path.read_text(encoding="utf-8"), re.M):
+            assert size == sizes[name], f"{path}: {name}"
 
 
 def test_transcripts_that_are_not_typed_have_a_reason():
