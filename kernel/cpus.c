@@ -103,7 +103,7 @@ static bool start_ap(struct ap *f)
         mp_send_startup(cpu->cpu_apic);
     for (int ms = 0; ms < LATE_MS && !is_online(cpu); ms += RESET_MS)
         sched_sleep_ms(RESET_MS);
-    spin_lock(&sched_lock); /* without it the processor cannot come online */
+    spin_lock(&sched_lock); /* a processor comes online under sched_lock */
     if (!is_online(cpu))
         mp_send_init(cpu->cpu_apic); /* nor may it answer later */
     spin_unlock(&sched_lock);
@@ -223,7 +223,7 @@ static unsigned idle_share(const struct cpu *cpu)
     return (unsigned)MIN(ms == 0 ? 100 : idle * 100 / ms, 100);
 }
 
-/* Other processors may switch and end tasks, unless they are stopped. */
+/* Unless all processors are stopped, takes sched_lock: the task may end. */
 static void print_cpu(const struct cpu *cpu)
 {
     bool panicked = panic_reported();

@@ -192,9 +192,9 @@ static bool live_stack(struct task *t, void *arg)
 }
 
 /* The caller's stack from here on, with the registers that calls preserve. In a
- * debugger's call this is another one, and the task's begins where it was
- * stopped: it is empty in ring 3, and full after a double fault, which has
- * another one. */
+ * debugger's call this is the debugger's stack, and the task's is read from its
+ * ESP on: nothing if that is in ring 3, all of it if it is in another stack, as
+ * after a double fault. */
 static __attribute__((noinline)) void read_own_stack(mm_root_t *fn)
 {
     const struct task *self = task_self();

@@ -130,7 +130,7 @@ static void panic_begin(void)
     depth++; /* from now on spin_wait breaks locks: others must not do so */
     cpu_self()->cpu_locks = 0;
     console_panic_mode();
-    if (depth == PANICS_MAX + 1) /* once: this may be what panics */
+    if (depth == PANICS_MAX + 1) /* once: printing may be what panics */
         kprintf("\npanic: too many panics; halted\n");
     if (depth > PANICS_MAX)
         end();

@@ -35,12 +35,13 @@
  * that a rename replaces, and may replace it: the kernel has checked the types.
  * The kernel also checks that FS_CREATE and FS_LINK use a new name.
  *
- * A file without a link lives until FS_RELEASE, which the next task with a
- * request sends before that, after the file was closed. A server that restarts
- * frees such files. A port is to be mounted once: two mounts know nothing of
- * each other's open files. FS_SYNC returns when all earlier writes (to that
- * file, or to any) are on disk. FS_UNMOUNT writes everything and ends the
- * mount; after it only FS_STAT comes, if the port is mounted again.
+ * A file without a link exists until FS_RELEASE. After the file was closed, the
+ * next task with a request sends FS_RELEASE first. A restarted server frees
+ * such files.
+ * Mount a port only once: two mounts do not share their open files. FS_SYNC
+ * returns when all earlier writes (to that file, or to any) are on disk.
+ * FS_UNMOUNT writes everything and ends the mount; the only request after it is
+ * FS_STAT, if the port is mounted again.
  */
 #pragma once
 

@@ -16,10 +16,10 @@
  *          ECX    reply's tag  tag          -            tag
  *          EDX …  its words    words        -            words
  *
- * The client is a number that identifies a caller: its pid, and in the bits
- * above, how often the pids had come round when it began. So a late reply to a
- * caller that was killed does not get to a new task with its pid. Client 0
- * means a notification: word 0 has the bits, and no reply is expected.
+ * The client is a number that identifies a caller: the low bits are its pid,
+ * the others count how often pids had wrapped around when it was created. So a
+ * late reply to a killed caller does not reach a new task with the same pid.
+ * Client 0 means a notification: word 0 has the bits; no reply is expected.
  * ipc_reply_receive replies to the caller that this task received last, if that
  * still waits, and receives in the same call.
  *

@@ -32,8 +32,8 @@ static int find_place(const char *path, struct inode *cwd, struct place *p)
     return MIN(r, 0);
 }
 
-/* The same for a new entry; "/", "." and ".." exist. (A server may reply with
- * any error to a look-up before.) */
+/* The same for a new entry: -EEXIST for "/", "." and "..". (If p->dir is NULL,
+ * the error is a server's, from a look-up on the way.) */
 static int find_new_place(const char *path, struct inode *cwd, struct place *p)
 {
     int r = find_place(path, cwd, p);

@@ -63,8 +63,8 @@ struct fs_ops {
      * operations and data of its own (kernel/fs/file.h). Not locked. May be
      * NULL. */
     int (*fs_open)(struct inode *inode, struct file *f);
-    /* Updates the size of a file; if `all`, whatever an inode has. NULL: always
-     * up to date. */
+    /* Updates the size in an inode; if `all`, every attribute. NULL: inodes are
+     * always up to date. */
     int (*fs_refresh)(struct inode *inode, bool all);
     /* Fills in all fields but fs_kind and fs_root. Nothing is locked. NULL: all
      * are 0. */

@@ -36,8 +36,8 @@ struct inode {
     uint8_t inode_state; /* enum inode_state; waiters hold sched_lock */
     uint8_t inode_type;  /* enum file_type; never changes */
     bool inode_sealed;   /* see inode_seal */
-    bool inode_unsure;   /* by inode_mutex: the fields below may be out of date;
-                            the inode is freed as soon as it is unused */
+    bool inode_unsure;   /* by inode_mutex: the fields below may be out of date,
+                            so the inode is freed with its last reference */
     struct fs *inode_fs;
     uint32_t inode_number;
     struct mutex inode_mutex;
@@ -69,7 +69,7 @@ void inode_free(struct inode *inode);
 int inode_get_with(struct fs *fs, uint32_t number, struct inode *blank,
                    struct inode **out);
 
-/* Whether there is an inode of that number, used or not. */
+/* Whether an inode with this number is in the table, in use or not. */
 bool inode_known(struct fs *fs, uint32_t number);
 
 /* Makes a file's contents immutable, because rights depend on them, and the
@@ -123,9 +123,9 @@ void inode_end(struct fs *fs);
  * and become INODE_GONE. Never sleeps. */
 void inode_drop_unlinked(struct fs *fs);
 
-/* A new file has got this number: an inode with it is of a file that only a
- * dead server knew, and becomes INODE_GONE, unless a file system is mounted
- * there. */
+/* Called when a new file gets this number. An inode with the same number is of
+ * a file that was lost with a dead server: it becomes INODE_GONE, unless a file
+ * system is mounted on it. */
 void inode_forget(struct fs *fs, uint32_t number);
 
 /* Frees at most `most` unreferenced inodes, least recently used first. Returns

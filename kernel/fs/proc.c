@@ -467,7 +467,7 @@ static void write_mounts(struct text **t)
 static const struct proc_file {
     const char *proc_name;
     void (*proc_write)(struct text **t);
-    const struct table_source *proc_table; /* instead */
+    const struct table_source *proc_table; /* NULL: proc_write */
 } files[] = {
     {"kmastat", NULL, &caches},       {"buddyinfo", NULL, &proc_buddyinfo},
     {"meminfo", NULL, &proc_meminfo}, {"tasks", NULL, &proc_tasks},

@@ -247,8 +247,8 @@ int ramfs_obtain(struct ramfs_node *dir, const char *name, size_t n,
 
 /* ---- operations --------------------------------------------------------- */
 
-/* Copies the links of nodes to their inodes after a change. Under the lock,
- * because a rename of the file may run. */
+/* Copies a node's link count to its inode after a change. Under ramfs_lock,
+ * because a rename of the file may be running. */
 static void sync_links(struct inode *inode)
 {
     spin_lock(&ramfs_lock);

@@ -65,9 +65,9 @@ extern struct fs ramfs;
 extern uint32_t ramfs_last_number;
 
 /* Guards the tables, links, directory lists and the page vector of each file.
- * Links, lists and vectors change only while the inode's mutex is held too; but
- * while a file is renamed, its links are one less until the lock is released.
- */
+ * Links, lists and vectors change only while the inode's mutex is held too,
+ * except that a rename lowers a file's link count by one until it releases the
+ * lock. */
 extern struct spinlock ramfs_lock;
 
 /* Creates caches, tables and an empty root directory. Boot only. */

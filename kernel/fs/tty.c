@@ -67,9 +67,9 @@ static bool in_front(void)
     return programs && front.front_group == task_self()->task_group;
 }
 
-/* Whether it may change the mode and the group: not before tty_foreground has
- * set those of its program, which may already run on another processor. Tasks
- * outside of sessions, as init, always may. */
+/* Whether the caller may change the mode and the group. A program may run on
+ * another processor before tty_foreground has set its mode and group: it waits
+ * until then. Tasks outside sessions, such as init, always may. */
 static bool may_change(void)
 {
     uint32_t session = session_number(session_self());

@@ -69,8 +69,8 @@ static inline bool tty_is(const struct file *f)
     return f->file_ops == &tty_ops;
 }
 
-/* Both wait while the shell or another session has the console, and return
- * -EINTR if the caller is killed then. */
+/* The next two functions wait while the shell or another session has the
+ * console; -EINTR: the caller was killed meanwhile. */
 
 /* Sets TTY_COOKED or TTY_RAW and drops an unfinished line. Returns the mode
  * before, or -EINVAL. */
@@ -81,7 +81,7 @@ int tty_set_mode(int mode);
  * -ESRCH: no such group; -EPERM: none that the caller may signal. */
 int tty_set_group(pid_t group);
 
-/* A task has entered another group: it may be the foreground group. */
+/* Called after a task has joined a group, which may be the foreground group. */
 void tty_group_changed(void);
 
 /* The caller has entered a new session: if init had started it in the

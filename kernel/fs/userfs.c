@@ -170,9 +170,9 @@ static struct inode *next_release(struct userfs *u)
     return inode;
 }
 
-/* Whether the server is to release an unsure inode: its file has no link, and
- * there is no newer inode of this number, which would be released itself. 1, 0,
- * or an error of ask_once. */
+/* Whether the server must release the file of an unsure inode: the file has no
+ * link, and no newer inode has its number (that one would be released itself).
+ * 1, 0, or an error of ask_once. */
 static int is_unlinked(struct userfs *u, const struct inode *inode)
 {
     struct fs_attr attr = {.attr_nlink = 0};
@@ -409,7 +409,7 @@ bool userfs_snapshot(struct fs *fs, struct userfs_stat *out)
     return true;
 }
 
-/* A successor may mount its port meanwhile. */
+/* Under sched_lock: a new server may replace the port meanwhile. */
 static bool port_good(struct userfs *u)
 {
     bool good;

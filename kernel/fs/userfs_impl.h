@@ -15,8 +15,8 @@ struct userfs {
     uint32_t userfs_requests;
     bool userfs_changing;        /* another port is taking over */
     struct list userfs_released; /* inodes whose files are no longer in use:
-                                    the server must be told, if they have no
-                                    link */
+                                    those without a link need an FS_RELEASE
+                                    request */
     char userfs_kind[FS_NAME_MAX + 1];
 };
 
@@ -25,11 +25,11 @@ static inline struct userfs *userfs_of(const struct fs *fs)
     return (struct userfs *)fs;
 }
 
-/* The low bits of inode_data; above is userfs_generation. */
+/* The low bits of inode_data; the others are userfs_generation. */
 enum {
-    USERFS_CHANGED = 1, /* since it was read, as no reply reports */
-    USERFS_WRITTEN = 2, /* since the last fsync */
-    USERFS_LOST = 4,    /* likewise, to a server that has died */
+    USERFS_CHANGED = 1, /* changed since it was read; no reply says how */
+    USERFS_WRITTEN = 2, /* written since the last fsync */
+    USERFS_LOST = 4,    /* the same, but the server has died since */
     USERFS_SHIFT = 3,
 };
 
@@ -48,9 +48,9 @@ static inline bool userfs_has(const struct inode *inode, uint32_t bits)
 struct userfs_request {
     uint32_t request_words[4]; /* tag and words; then the reply's */
     struct ipc_buffer request_buffer;
-    struct inode *request_others[2]; /* also needed, or NULL; locked */
-    struct inode *request_new_in; /* the directory of a new name: only for the
-                                     server that was asked for it; or NULL */
+    struct inode *request_others[2]; /* its other inodes, locked; or NULL */
+    struct inode *request_new_in; /* the directory of a new name, or NULL: only
+                                     for the server that looked up the name */
     bool request_once; /* must not be repeated if the server dies during it */
     uint32_t request_generation; /* of the only server it is for; 0: any */
     unsigned request_tries;      /* servers that died during it */

@@ -7,11 +7,11 @@
  * the program's memory and the server's.
  *
  * inode_data records which of the successive servers the inode was last read
- * from, and whether it has changed since in a way that replies do not report
- * (size and links of a directory, blocks of a file). If so, it is read again
- * before its attributes are used. It also records whether the file was written
- * since the last fsync, which fails once if the server has died since. After a
- * change without a reply it is unsure:
+ * from, and whether the inode has changed since in a way that replies do not
+ * report (size and links of a directory, blocks of a file). If so, the inode is
+ * read again before its attributes are used. inode_data also records whether
+ * the file was written since the last fsync: if the server has died since, the
+ * next fsync fails, once. After a change without a reply the inode is unsure:
  * it is read again before the next request, and may then have no link.
  */
 #include "kernel/abi/errno.h"
@@ -30,7 +30,8 @@ static void set_bits(struct inode *inode, uint32_t bits)
     inode->inode_data = (void *)((uintptr_t)inode->inode_data | bits);
 }
 
-/* It has been read from the server of that number. */
+/* Records the server that the inode was read from. Writes to an earlier server
+ * are lost unless they were synced. */
 static void set_read(struct inode *inode, uint32_t generation)
 {
     uint32_t bits =
@@ -46,8 +47,8 @@ static void inode_changed(struct inode *inode)
     set_bits(inode, USERFS_CHANGED);
 }
 
-/* After a request to change an inode. If the client was killed, the server may
- * have made the change, or still make it. */
+/* Called after a request to change an inode. If the client was killed, the
+ * server may have made the change, or may make it later. */
 static void note_killed(struct inode *inode, int32_t result)
 {
     if (result == -EINTR)
@@ -104,8 +105,8 @@ static int userfs_read_inode(struct inode *inode)
     return 0;
 }
 
-/* Whether a known inode's file can have this number of links. Only the kernel
- * removes the last one; but it may not have seen the reply. */
+/* Whether the file of a known inode can have this number of links. Only the
+ * kernel requests to remove the last link, but it may have missed the reply. */
 static bool links_good(const struct inode *inode, uint32_t links)
 {
     if (links != 0)
@@ -141,7 +142,7 @@ static int usable(struct inode *inode)
     return read_again(inode);
 }
 
-/* Sends a request about an inode, and others, to a server that knows all. */
+/* Sends a request to the server that all inodes of it were read from. */
 static int32_t request_about(struct inode *inode, struct userfs_request *c)
 {
     struct inode *dir = c->request_new_in;
@@ -155,7 +156,7 @@ static int32_t request_about(struct inode *inode, struct userfs_request *c)
             if (result == 0 && c->request_others[i] != NULL)
                 result = usable(c->request_others[i]);
         if (dir != NULL && userfs_generation(dir) != asked)
-            return -EIO; /* there, the name may exist */
+            return -EIO; /* the new server may have the name */
         if (result == 0)
             result = userfs_call(userfs(inode), c);
     } while (result == USERFS_STALE);

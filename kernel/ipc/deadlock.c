@@ -127,8 +127,8 @@ static uint32_t add_member(uint32_t members, const struct task *t)
                             : members * 31 + (uint32_t)t->task_switches;
 }
 
-/* Follows the cycle through a task that waits, or is about to, at its port; or
- * visits it alone if it waits for no known task. False: there is no cycle, or
+/* Follows the cycle through a task that waits at its port, or is about to. If
+ * the next task is unknown, visits only the first. False: there is no cycle, or
  * another task may receive at a port where a member queues. */
 static bool follow(const struct sight *sight, enum pass pass, uint32_t *members)
 {
@@ -144,7 +144,7 @@ static bool follow(const struct sight *sight, enum pass pass, uint32_t *members)
 
         if (t != task_self() &&
             (!ipc_waits(t) || t->task_ipc.ipc_state == IPC_TRANSFER))
-            return false; /* what it has may change */
+            return false; /* its handles may change */
         *members = add_member(*members, t);
         if (queued && pass == PASS_RESET)
             port->port_holders_found = 0;

@@ -17,7 +17,7 @@ static uint16_t length(const struct list *head)
     return n;
 }
 
-/* Of a port to which the caller has a reference. */
+/* The caller's own reference to the port is not counted. */
 static struct port_stat port_stat_of(const struct port *port)
 {
     return (struct port_stat){

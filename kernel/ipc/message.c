@@ -163,8 +163,8 @@ static int receive_extra(struct task *self, struct task *client)
 }
 
 /* Ends a client's call, with the reply in the registers and in `buffer`, or
- * with an error. Releases the lock if there is more than registers. A program
- * for which the kernel calls does not get the -EFAULT of the server. */
+ * with an error. Releases the lock if there is more than registers. A call by
+ * the kernel gets -EIO for an -EFAULT that the server's memory has caused. */
 static int send_reply(struct task *self, struct task *client,
                       struct ipc_buffer *buffer, int error)
 {

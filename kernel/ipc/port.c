@@ -90,8 +90,8 @@ static void mark_dead(struct port *port)
     ipc_alarm_off(port);
 }
 
-/* Whether the running task still has a handle that may receive. Without
- * sched_lock: there may be many handles. */
+/* Whether the running task still has a handle that may receive. Does not take
+ * sched_lock, because there may be many handles. */
 static bool self_receives(const struct object *o)
 {
     const struct handle_table *t = task_self()->task_handles;

@@ -148,7 +148,7 @@ static void put_unsigned(struct out *o, struct spec *sp, uint64_t value)
     switch (sp->spec_conversion) {
     case 'o':
         at = digits_binary(value, 3, false, end);
-        /* A leading 0, unless zeroes or a 0 come before the digits anyway. */
+        /* A leading 0, unless the precision or the value 0 gives one. */
         if ((sp->spec_flags & FLAG_ALT) &&
             (value != 0 ? sp->spec_precision <= end - at
                         : sp->spec_precision == 0))

@@ -31,14 +31,14 @@ struct table {
     print_t *table_print;
     void *table_to;
     bool table_json;
-    size_t *table_rows; /* how many there were; NULL: not counted */
+    size_t *table_rows; /* the number of rows printed; NULL: not counted */
 };
 
 /* A whole table. */
 struct table_source {
     const struct column *source_columns;
     void (*source_rows)(const struct table *t);
-    const char *source_none; /* a line in the place of rows, or NULL */
+    const char *source_none; /* printed if there are no rows; or NULL */
 };
 
 enum column_type {

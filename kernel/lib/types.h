@@ -23,7 +23,7 @@ typedef uintptr_t vaddr_t;
 
 #define ARRAY_SIZE(a)  (sizeof(a) / sizeof((a)[0]))
 #define ROUND_UP(x, a) (((x) + (a)-1) & ~((__typeof__(x))(a)-1))
-/* Both evaluate one of their arguments twice. */
+/* MIN and MAX evaluate one of their arguments twice. */
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -102,8 +102,8 @@ static void add_row(struct heap_order *at, const struct heap_row *row)
     at->order_row[i] = *row;
 }
 
-/* Whether a row is of an earlier batch. Its key may have changed since, so this
- * is noted; only of caches beyond HEAP_NOTED the key decides. */
+/* Whether an earlier batch had this row. Keys may have changed since, so visits
+ * are recorded; only for caches beyond HEAP_NOTED the key decides. */
 static bool was_visited(const struct heap_order *at, const struct heap_row *row,
                         const struct heap_row *last)
 {

@@ -37,7 +37,7 @@ static void print_rows(const struct table *t, const char *pattern)
 /* The parts of what the allocator holds. */
 static void print_parts(const struct other_stat *st)
 {
-    /* what is of no cache; others may allocate while caches are subtracted */
+    /* all but the caches; tasks may allocate while these are subtracted */
     uint64_t inuse = st->stat_allocs - st->stat_frees;
     uint64_t bytes = st->stat_requested;
     struct kmem_cache_stat row;

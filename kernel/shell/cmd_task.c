@@ -220,7 +220,7 @@ struct file_row {
     char row_flags[12];
     uint32_t row_offset;
     char row_what[64];
-    bool row_running; /* it is none: the task runs on another processor */
+    bool row_running; /* there is no row: the task runs or is pinned */
 };
 
 #define HANDLE(member, ...) COLUMN(struct file_row, member, __VA_ARGS__)
@@ -325,14 +325,14 @@ static int cmd_files(char **argv)
     if (!next_file(st.stat_pid, &row))
         return shell_error(row.row_running
                                ? "task %d runs now; try again"
-                               : "task %d has no handles; programs have",
+                               : "task %d has no handles; only programs do",
                            (int)st.stat_pid);
     t = shell_table(file_columns);
     do
         table_row(&t, &row);
     while (next_file(st.stat_pid, &row) && !shell_interrupted());
     if (row.row_running && !t.table_json)
-        kprintf("(it runs again: there may be more)\n");
+        kprintf("(the task runs again: there may be more handles)\n");
     return 0;
 }
 

@@ -13,7 +13,7 @@ void pager_begin(void);
 /* Text is shown as it comes, as until pager_begin(). */
 void pager_end(void);
 
-/* As console_echo, a page at a time. */
+/* The same as console_echo, a page at a time. */
 void pager_echo(const char *s, size_t n);
 
 /* The command's report ends in what matters, such as a sum: it is shown to its

@@ -350,7 +350,7 @@ static void inspect(const void *arg UNUSED)
             cpu_halt();
     }
     kprintf("Only this shell still runs: `reboot` starts again.\n");
-    pager_begin(); /* the end of a page may have dropped the rest */
+    pager_begin(); /* the user may have quit the pager before the panic */
     for (;;)
         shell_execute(read_line(PROMPT_PANIC));
 }

@@ -8,9 +8,9 @@
  *     static int cmd_bt(char **argv) { … }
  *     SHELL_COMMAND(bt, {"[TASK]", cmd_bt, SHELL_ACTION});
  *
- * It has a form or several, each with a usage, which is the grammar of its
- * words (usage.h), and a function or a table. Its group and what `help` says of
- * it are in help.txt.
+ * A command has one or more forms. Each has a usage, which is the grammar of
+ * its words (usage.h), and a function or a table. The command's group and help
+ * text are in help.txt.
  *
  * A function gets only words that fit its form. It returns its status: 0, or 1
  * after shell_error() has printed its one line; `verify` counts. It never
@@ -25,10 +25,10 @@
 #define SHELL_ARGS_MAX 16 /* words in a command, its name included */
 
 struct shell_form {
-    const char *form_usage;       /* of what follows the name */
+    const char *form_usage;       /* the words after the command's name */
     int (*form_run)(char **argv); /* argv ends with NULL */
     bool form_report;
-    const struct table_source *form_table; /* printed, without a function */
+    const struct table_source *form_table; /* printed; NULL: form_run */
 };
 
 struct shell_command {
@@ -39,8 +39,8 @@ struct shell_command {
 extern const struct shell_command __start_shell_commands[];
 extern const struct shell_command __stop_shell_commands[];
 
-/* Whether a form may be called in a stopped machine (report.h): a report writes
- * nothing that lasts, or calls shell_may_change before. */
+/* Whether a form may run in a stopped machine (report.h): a report changes
+ * nothing for good, or calls shell_may_change first. */
 #define SHELL_REPORT .form_report = true
 #define SHELL_ACTION .form_report = false
 
@@ -126,5 +126,5 @@ const char *shell_value(char letter);
  * heads. */
 struct table shell_table(const struct column *columns);
 
-/* Prints such a table with its rows. Returns 0. */
+/* Prints a whole table. Returns 0. */
 int shell_print(const struct table_source *source);

@@ -158,7 +158,7 @@ static void offer_choices(const struct shell_offer *o, const char *text)
 
 /* ---- the words of a command and a form ---------------------------------- */
 
-/* Two dashes begin a word as --merged, which is of no kind. */
+/* Two dashes begin a literal word, such as --merged. */
 static bool is_dashed(const char *word)
 {
     return word[0] == '-' && (word[1] == '-' || is_upper(word[1] & ~0x20));

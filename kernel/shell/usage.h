@@ -1,8 +1,8 @@
 /*
- * The usages of a command, which SHELL_COMMAND has as strings, are the grammar
- * of its words: by them the shell checks the words and finds the function that
- * runs, and Tab offers those that may stand at the cursor. kmem has among
- * others
+ * The usage strings of SHELL_COMMAND are the grammar of a command's words. With
+ * them the shell checks the words and finds the function to call, and Tab
+ * offers the words that are possible at the cursor. One of the forms of kmem
+ * is
  *
  *     free NAME N|all [lifo|fifo|random]
  *     list
@@ -15,7 +15,7 @@
  *
  * Operands are compared in order, so those that may be left out are last.
  * Options that exclude each other are in different forms. The first form that
- * fits is taken: that of a word, as on, is before that of a kind, as CACHE.
+ * fits is taken: a form with a word (on) is before one with a kind (CACHE).
  */
 #pragma once
 

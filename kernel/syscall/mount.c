@@ -25,8 +25,8 @@ int32_t sys_mount(uint32_t handle, uint32_t path, NO_C)
     return error;
 }
 
-/* A path that cannot be followed, such as one through a file system whose
- * server has died or was replaced, is compared with those of the mounts. */
+/* If a path cannot be looked up, for example because a server on it has died or
+ * was replaced, it is compared with the paths of the mounts. */
 static int unmount(const char *path, struct inode *cwd)
 {
     struct inode *root = NULL;

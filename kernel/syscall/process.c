@@ -190,8 +190,8 @@ static void enter_directory(struct task *self, uint32_t cr3)
 
 /* ---- exec --------------------------------------------------------------- */
 
-/* From here on the old program no longer exists, nor do its clients have a
- * server. */
+/* From here on the old program no longer exists; calls that its clients wait
+ * for end with -EPIPE. */
 static void replace_program(struct space *s, const char *path,
                             struct inode *program, struct session *session,
                             uint32_t entry, uint32_t esp)

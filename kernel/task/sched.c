@@ -286,8 +286,8 @@ static inline void end_wait(struct task *t, int result)
     timeout_clear(&t->task_timeout);
 }
 
-/* Whether `next` may run here instead of `self`, without the queue: not if a
- * better task is ready, or was placed here from another processor. */
+/* Whether to switch straight from `self` to `next`: not if a task of higher
+ * priority is ready, or another processor has placed a task here. */
 static inline bool may_take_over(const struct task *self,
                                  const struct task *next)
 {
@@ -306,7 +306,7 @@ int sched_block_handoff(bool interruptible, struct task *next, int result)
         return -EINTR;
     }
     if (unlikely(!may_take_over(self, next))) {
-        self->task_pending |= PENDING_RESCHED; /* for another than `next` */
+        self->task_pending |= PENDING_RESCHED; /* for another task */
         sched_wake(next, result);
         sched_switch();
         return self->task_wake_result;

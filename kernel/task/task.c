@@ -39,7 +39,7 @@ static struct pid *pids;
 static uint32_t pid_end; /* all pids given so far are lower */
 uint32_t pid_limit;
 uint32_t pid_last;
-static uint32_t pid_rounds = UINT32_MAX; /* 0 with the first task */
+static uint32_t pid_rounds = UINT32_MAX; /* 0 from the first task on */
 _Static_assert(PAGING_MAX_RAM / PAGE_SIZE <= 1u << IPC_PID_BITS, "IPC_PID");
 static struct task *reaper; /* the parent of tasks without another */
 

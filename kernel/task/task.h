@@ -237,9 +237,9 @@ void task_end(int signal);
 /* The task `pid`, or NULL. Valid only while sched_lock is held. */
 struct task *task_find(pid_t pid);
 
-/* The same, but NULL too if it runs on another processor, or is pinned: its
- * server may copy to it there. So what it owns does not change while the caller
- * holds sched_lock. */
+/* The same, but NULL also if the task runs on another processor, or is pinned,
+ * so that its server may be copying to it there. What a task at rest owns does
+ * not change while the caller holds sched_lock. */
 struct task *task_find_at_rest(pid_t pid);
 
 /* Whether any task is in the group. Caller holds sched_lock. */
@@ -309,7 +309,7 @@ void sched_preempt(void);
 int sched_block(bool interruptible, uint32_t timeout_ms);
 
 /* The same, but switches straight to `next`, which is BLOCKED and in no queue,
- * unless a better task is ready. A killed caller only wakes it. */
+ * unless a better task is ready. A killed caller only wakes `next`. */
 int sched_block_handoff(bool interruptible, struct task *next, int result);
 
 /* Removes a BLOCKED task from its wait queue and timer and makes it READY. If

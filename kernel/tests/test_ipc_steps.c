@@ -11,7 +11,7 @@
 /* ---- in the middle of a search ------------------------------------------ */
 
 /* A call in steps. `meanwhile` is called when the call has released sched_lock
- * so many times. */
+ * `releases` times. */
 static syscall_t *stepped;
 static int stepped_result;
 static unsigned releases;
@@ -34,7 +34,7 @@ static void at_step(const struct trapframe *tf, unsigned n UNUSED)
     in_hold = !unlocked;
 }
 
-/* A step of an actor's. */
+/* What an actor calls to run `stepped` in steps. */
 static int32_t in_steps(uint32_t ebx UNUSED, uint32_t ecx UNUSED,
                         uint32_t edx UNUSED)
 {
@@ -43,7 +43,7 @@ static int32_t in_steps(uint32_t ebx UNUSED, uint32_t ecx UNUSED,
     return stepped_result;
 }
 
-/* Has an actor receive in the middle of another's step. */
+/* Makes an actor receive in the middle of another actor's call. */
 static void receive_meanwhile(struct actor *a, uint32_t handle)
 {
     actor_tell(a, sys_ipc_receive, handle, 0, 0, 0);
@@ -95,8 +95,8 @@ static void kill_c_and_let_it_receive(void)
     receive_meanwhile(&c, own_c);
 }
 
-/* The caller for which another task searches is no longer in the circle: the
- * search leaves alone what it has now. */
+/* The caller has left the cycle during another task's search: the search must
+ * not write to the caller's new port. */
 KTEST(ipc, a_search_after_its_caller_has_left)
 {
     static struct actor closes;

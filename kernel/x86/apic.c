@@ -22,7 +22,7 @@ enum {
 };
 
 /* The vector of an interrupt that disappears before it is acknowledged is that
- * of line 15: drivers/pic.c knows such interrupts. */
+ * of line 15, for which drivers/pic.c handles spurious interrupts. */
 #define SPURIOUS_ON  0x12Fu
 #define LINT_EXTINT  0x700u
 #define COMMAND_SENT (1u << 12) /* clear: the last one has left */

@@ -14,9 +14,9 @@
 #define APIC_INIT      0x4500u
 #define APIC_START(p)  (0x4600u | (uint32_t)(p) >> PAGE_SHIFT) /* at page p */
 
-/* The register of the processor that says where the APIC is. */
+/* The MSR with the address and the mode of the APIC. */
 #define MSR_APIC_BASE 0x1Bu
-#define APIC_X2       (1u << 10) /* its registers are not in memory */
+#define APIC_X2       (1u << 10) /* x2APIC mode: no registers in memory */
 
 /* Maps the registers at `addr` for every processor. False: there are none.
  * After paging_init, before the first address space. */

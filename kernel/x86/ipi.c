@@ -200,7 +200,7 @@ uint32_t ipi_stop_others(void)
 {
     uint32_t flags = begin_call(pause, NULL);
 
-    /* after a panic there are no others, and some may have been paused */
+    /* after a panic others() is 0, but `paused` may not be */
     while ((others() & ~__atomic_load_n(&paused, __ATOMIC_ACQUIRE)) != 0) {
         tlb_shootdown_serve();
         cpu_relax();

@@ -57,8 +57,8 @@ void mp_remove_trampoline(void)
 
 static const struct cpu *stopper; /* the processor that panics */
 
-/* The handler of the NMI, from the beginning of a panic on. One of the hardware
- * may come to the processor that panics: a panic, too. */
+/* Handles NMIs from the beginning of a panic on. An NMI on the processor that
+ * panics is from the hardware: another panic. */
 static bool stop_here(struct trapframe *tf)
 {
     if (cpu_self() == stopper)
@@ -71,7 +71,7 @@ static bool stop_here(struct trapframe *tf)
 void mp_stop(void)
 {
     if (stopper != NULL)
-        return; /* this faulted itself */
+        return; /* a fault in this function */
     stopper = cpu_self();
     trap_set_handler(TRAP_NMI, stop_here);
     apic_take_lines(); /* the others halt with interrupts disabled */

@@ -1,6 +1,6 @@
 /*
  * Open files: bad buffers, kills, devices. What each call does is tested by
- * usertests (t_file.c, t_device.c). All happens in a directory of its own.
+ * usertests (t_file.c, t_device.c). The tests use a directory of their own.
  *
  * Tests: kernel/fs/file.c, kernel/fs/device.c
  */

@@ -3,8 +3,8 @@
  * tasks, ports, handles and callers there are (docs/locking.md). Counted by
  * `make DEBUG=1`, whose checks are in the figures, in a run in which the
  * time-stamp counter counts instructions. Other kernels run the cases for what
- * happens in them; so do machines with several processors, whose instructions
- * are all counted.
+ * happens in them; so do machines with several processors, where the counter
+ * counts the instructions of all.
  *
  * Tests: kernel/task/timeout.c, kernel/ipc/alarm.c
  */

@@ -491,7 +491,7 @@ KTEST(ipc_data, a_full_table_takes_no_handle_of_a_reply)
 #define ROUNDS_MAX 50000
 
 static volatile bool hit; /* the client was killed while it was pinned */
-static bool at_rest;      /* it was found at rest then */
+static bool at_rest;      /* task_find_at_rest returned it then */
 static timer_tick_t tick; /* what the clock does otherwise */
 
 static void kill_if_pinned(void)

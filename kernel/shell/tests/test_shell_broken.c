@@ -68,7 +68,7 @@ KTEST(shell_broken, broken_slabs_get_marked_rows)
     end_broken(cp, obj, n);
 }
 
-/* As while another task creates slabs: they are more than the count. */
+/* As if another task creates slabs: the walk finds more than were counted. */
 KTEST(shell_broken, more_slabs_than_the_cache_counts)
 {
     static void *obj[64];

@@ -193,7 +193,7 @@ KTEST(shell_kmem, order_visits_each_cache_once)
     check_order(key_parity); /* almost all keys are equal */
 }
 
-/* Another one each time, as if programs ran meanwhile. */
+/* A new key at each call, as if programs ran meanwhile. */
 static uint64_t key_random(const struct kmem_cache_stat *st UNUSED)
 {
     static uint32_t state = 1;

@@ -1,6 +1,6 @@
 /*
  * The time that a copy of an address space takes, and what ends it early; which
- * gap mmap takes, and in which time; faults of the kernel.
+ * gap mmap takes, and how fast; faults of the kernel.
  *
  * Tests: kernel/vm/space.c, kernel/vm/fault.c
  */
