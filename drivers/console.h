@@ -114,6 +114,6 @@ bool console_interrupt_pending(void);
 void console_drain(void);
 
 /* Copies up to `n` characters of the ring of all output, oldest first, from
- * number *at on, or from the oldest that is left. *at becomes the next one's
- * number. Returns how many. */
+ * character number *at on, or from the oldest that is left. Sets *at to the
+ * number of the next character. Returns how many were copied. */
 size_t console_history(uint32_t *at, char *buf, size_t n);
