@@ -272,10 +272,10 @@ size_t kmem_hash_pages(size_t buckets);
 
 /* ---- kmem_alloc.c: section 3.1 ------------------------------------------ */
 
-/* Requests up to this size go to the cache of their class at once, KMEM_MAXBUF
- * as a rule. It is 0, so that none does, while a class is in a debugging mode:
- * the mode needs the requested size, and a buffer of that class may be freed
- * with a size that leads to any other class. */
+/* Requests up to this size go directly to the cache of their class. It is
+ * KMEM_MAXBUF, or 0 while a class is in a debugging mode: the mode needs the
+ * requested size, and a client may free a buffer of that class with the size of
+ * any other class. */
 extern size_t kmem_direct_max;
 
 /* Allocations of more than the last class, oversize for short. */

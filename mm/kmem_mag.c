@@ -491,12 +491,12 @@ static uint32_t served_allocs(const struct kmem_cache *cp)
     return allocs;
 }
 
-/* Turns the operations of the slabs into those of clients, modulo 2^32, and
- * brings the total of those that magazines have served up to date. Other
- * processors go on meanwhile, so the order of the reads counts: the frees come
- * first, or there could be more of them than allocations. If there were fewer
- * than the allocations that were counted after them needed, later ones are
- * added; if these are too few, too, the counts are wrong and stay so. */
+/* Converts the counts of the slab layer to those of clients, modulo 2^32, and
+ * updates the total that magazines have served. Other processors go on
+ * meanwhile. Frees are read before allocations, or there could be more frees
+ * than allocations. But an allocation counted late may reuse an object that was
+ * freed after the frees were read: then the later frees are added. If that is
+ * still too few, the counts are wrong and stay so. */
 void kmem_mag_fold(struct kmem_cache *cp, uint32_t *allocs, uint32_t *frees)
 {
     uint32_t freed = served_frees(cp);

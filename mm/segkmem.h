@@ -23,8 +23,8 @@ void *kmem_getpages(size_t pages, enum page_state use, void *owner);
 /* Changes the use and owner of pages that kmem_getpages returned. */
 void kmem_setuse(void *addr, size_t pages, enum page_state use, void *owner);
 
-/* The owner of the page at `addr`, if this is its use; else NULL. Both are read
- * at once, while others may free the page. */
+/* The owner of the page at `addr`, if the page has this use; else NULL. Reads
+ * both under one lock: another task may free the page meanwhile. */
 void *kmem_page_owner(const void *addr, enum page_state use);
 
 /* Frees a whole run that kmem_getpages returned. */

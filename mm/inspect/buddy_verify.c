@@ -56,8 +56,8 @@ static const char *verify_free_list(unsigned k, size_t *blocks, size_t *free,
     return head->prev == prev ? NULL : "free list links disagree";
 }
 
-/* Whether the owner of a block may be changing its frames' states, one after
- * the other: segkmem does so under a lock of its own. */
+/* Whether the owner of a block may be changing the states of its frames one by
+ * one: segkmem does so under its own lock. */
 static bool is_changing(const struct page *first, const struct page *p)
 {
     return first->page_state >= PAGE_ALLOC && p->page_state >= PAGE_SLAB;

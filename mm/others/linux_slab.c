@@ -26,7 +26,7 @@
  *
  * The index is in a free object, if objects are large enough and have neither
  * constructor nor destructor; or an object of alloc(); or at the slab's end.
- * The first object of each slab is at another multiple of the line size, the
+ * Each new slab begins its objects at the next multiple of the line size: its
  * colour.
  *
  * Queues and free slabs are limits, not needs. A reaper runs every two seconds:

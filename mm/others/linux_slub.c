@@ -36,10 +36,10 @@
  * pressure shrinks the caches; that also sorts the node's list, the fullest
  * first.
  *
- * A cache whose objects have the size of another's, and neither constructor nor
- * destructor, is not made: it becomes a further user of that one. Slabs have up
- * to 8 pages, so that what is left behind the last object is little. They have
- * no colour.
+ * A new cache without constructor and destructor is merged with an existing
+ * such cache whose objects have the same size: both clients then use that.
+ * Slabs have up to 8 pages, so that little space remains after the last object.
+ * They have no colour.
  *
  * Sources: mm/slub.c of Linux 6.1; C. Lameter, The SLUB allocator (2007); the
  * talk on slab allocators in the Linux kernel (2014). A link is a number of 32

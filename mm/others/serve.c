@@ -76,7 +76,7 @@ static void start_pages(void)
     memset(pages.supply_info, 0, bytes);
 }
 
-#define SIZE_MOST (BUDDY_MAX_PAGES * PAGE_SIZE) /* of a request */
+#define SIZE_MOST (BUDDY_MAX_PAGES * PAGE_SIZE) /* the largest request */
 
 /* ---- memory pressure ---------------------------------------------------- */
 
@@ -213,7 +213,7 @@ static const char *cache_error(const char *name, size_t size, size_t align)
     return NULL;
 }
 
-/* Puts a new cache on the list. NULL, or why it cannot be there. */
+/* Adds a new cache to the list. NULL, or the reason why it cannot be added. */
 static const char *publish(struct kmem_cache *cp)
 {
     bool first;
@@ -385,8 +385,8 @@ bool kmem_cache_stat_number(size_t n, struct kmem_cache_stat *out)
     return cp != NULL;
 }
 
-/* What is of no cache: that of kmem_alloc. Others may allocate while caches are
- * subtracted. */
+/* The share of kmem_alloc: the total minus all caches. Other tasks may allocate
+ * while caches are subtracted. */
 void kmem_oversize_stat(struct kmem_oversize_stat *out)
 {
     struct kmem_cache_stat row;

@@ -267,7 +267,7 @@ static void slob_init(struct supply *s)
         list_init(&slob_list[i]);
 }
 
-/* What an address of alloc() is aligned to. */
+/* The alignment of the address that alloc() returns. */
 static size_t slob_align(size_t size)
 {
     bool aligned = slob_pow2 && (size & (size - 1)) == 0;

@@ -1,7 +1,7 @@
 /*
- * SLOB's parameters, its own counts, and its structures for tests, for what
- * checks them, and for SLMB, which has the same pages, searches and operations
- * (mm/others/slmb.c).
+ * SLOB's parameters, its own counts and its structures, for tests, the check of
+ * invariants, and SLMB (mm/others/slmb.c), which has the same pages, searches
+ * and operations.
  */
 #pragma once
 
@@ -77,11 +77,11 @@ const char *slob_verify(struct other_heap *h, struct list *lists, unsigned n,
 /* ---- the operations ----------------------------------------------------- */
 
 /*
- * Defines the allocator `own`, which is also the name of its heap, and with
- * which the names of its functions begin: own_block_alloc and own_block_free
- * have blocks of less than a page. `header` bytes before a block of alloc()
- * have its size, and its address is a multiple of `align`, for `size` bytes. It
- * is a macro so that no operation calls through a pointer.
+ * Defines the allocator `own`. Its heap is named `own` too, and its functions
+ * begin with own_: own_block_alloc and own_block_free handle blocks smaller
+ * than a page. A block of alloc() has its size in the `header` bytes before it.
+ * Its address is a multiple of `align`, an expression that may contain the
+ * request's `size`. A macro, so that no operation calls through a pointer.
  */
 #define SLOB_ALLOCATOR(own, header, align)                                     \
     static void *own##_alloc(size_t size)                                      \

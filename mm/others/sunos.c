@@ -255,8 +255,8 @@ static void insert_free(uintptr_t addr, uintptr_t end)
         note_later(addr, end - addr);
 }
 
-/* Puts a block into the tree. If `cut`, the whole pages that it then is part of
- * go back instead. Takes two spare nodes; without them a part waits. */
+/* Puts a block, joined with its free neighbours, into the tree. If `cut`, its
+ * whole pages go back instead. Needs two spare nodes, or a part waits. */
 static void give(uintptr_t addr, size_t size, bool cut)
 {
     uintptr_t first, end;
@@ -275,7 +275,7 @@ static void give(uintptr_t addr, size_t size, bool cut)
     other_put_pages(&heap, (void *)first, (end - first) >> PAGE_SHIFT);
 }
 
-/* Gives each block that waits. Without spare nodes some wait again. */
+/* Puts waiting blocks into the tree. Without spare nodes some wait again. */
 static void give_laters(bool cut)
 {
     uint32_t next = sunos_laters;
@@ -289,16 +289,16 @@ static void give_laters(bool cut)
     }
 }
 
-/* In the descriptor of a page: whether it has blocks. A page that goes back
- * loses it. */
+/* A mark in the descriptor of a page: the page has blocks. It is cleared when
+ * the page goes back. */
 static uintptr_t *has_blocks(const void *addr)
 {
     return other_page(&heap, addr);
 }
 
 /* Gets pages, just enough for the request. The lock is released meanwhile, so
- * another task may take them first; they count when all is there, so that the
- * counts agree meanwhile. False: there is no memory. */
+ * another task may take them first. They are counted only after the node is
+ * reserved, so that the counts agree meanwhile. False: there is no memory. */
 static bool grow(size_t size)
 {
     size_t pages = PAGES_FOR(size);
@@ -323,8 +323,8 @@ static bool grow(size_t size)
     return true;
 }
 
-/* Makes sure of a free block for the request, and of spare nodes. The pages of
- * blocks that wait return with a later free. */
+/* Ensures that there are a free block for the request and spare nodes. A later
+ * free returns the pages of waiting blocks. */
 static bool make_ready(size_t size, size_t nodes)
 {
     do {
@@ -467,8 +467,8 @@ struct sunos_node **sunos_next(uintptr_t addr)
     return steps > sunos_stat.stat_nodes ? NULL : found;
 }
 
-/* Returns the whole pages of all free blocks, also of those that wait. Needs no
- * page itself. */
+/* Returns the whole pages of all free blocks, including waiting ones. Needs no
+ * memory. */
 static void sunos_pressure(void)
 {
     struct sunos_node **link;

@@ -39,8 +39,8 @@ struct sunos_node {
 
 extern struct sunos_node *sunos_root;
 
-/* A free block that waits until an allocation or pressure puts it into the tree
- * is noted in its first bytes, so that the smallest has room for it. */
+/* The first bytes of a free block that waits until an allocation or pressure
+ * puts it into the tree. The smallest block has room for them. */
 struct sunos_later {
     uint32_t later_next; /* supply_number */
     uint32_t later_size; /* in units of 8 bytes */

@@ -347,8 +347,8 @@ KTEST(magazines, counts_are_those_of_clients)
     end();
 }
 
-/* Allocations that were counted, though there were no rounds for them, are
- * damage. */
+/* Counts of more allocations than there were rounds are wrong: that must be
+ * visible. */
 KTEST(magazines, wrong_counts_are_shown)
 {
     struct kmem_cache_stat before, st;

@@ -208,7 +208,7 @@ KTEST(kmem, S46_pressure_within_the_working_set_leaves_the_rest)
     test_ws_end(cp);
 }
 
-/* The callback frees objects, whose pages others use, three times. */
+/* A callback that frees objects three times, but never a whole page. */
 static unsigned reclaims;
 
 static size_t free_no_page(size_t most)

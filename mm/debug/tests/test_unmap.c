@@ -110,7 +110,7 @@ KTEST(kmem_debug, S53_the_queue_is_bounded)
     test_destroy(cp);
 }
 
-/* Pressure frees it also while no slab may be reaped. */
+/* Pressure frees the queued pages even while no slab may be reaped. */
 KTEST(kmem_debug, S53_the_queue_does_not_depend_on_the_interval)
 {
     struct kmem_cache *cp = test_debug("S", 20000, 0, false);

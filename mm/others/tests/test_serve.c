@@ -159,7 +159,7 @@ KTEST(serve, caches_that_cannot_be)
     expect_no_cache("twice", 8, 0, "twice: there is a cache of that name");
     meanwhile = "at_once";
     expect_no_cache("at_once", 8, 0, "there is a cache of that name");
-    KT_TRUE(prepared == NULL); /* and ended */
+    KT_TRUE(prepared == NULL); /* prepared, then destroyed */
     expect_no_cache("a_name_of_more_than_31_characters", 8, 0, "longer than");
     expect_no_cache("none", 0, 0, "none: the size is 0");
     expect_no_cache("huge", KMEM_SIZE_MAX + 1, 0, "more than 1 MiB");
@@ -357,7 +357,7 @@ KTEST(serve, what_is_of_no_cache)
     kmem_oversize_stat(&st);
     KT_EQ(st.stat_pages, 4);
     KT_EQ(st.stat_inuse, before.stat_inuse + 1);
-    prepared->other_allocs += 1000; /* since all was counted */
+    prepared->other_allocs += 1000; /* after the total was read */
     kmem_oversize_stat(&st);
     KT_EQ(st.stat_pages, 0);
     KT_EQ(st.stat_inuse, 0);

@@ -294,8 +294,8 @@ KTEST(sunos, frees_that_wait)
     other_test_check();
 }
 
-/* Each time those that a neighbour, or a node that others no longer need, lets
- * join. */
+/* Each call returns the blocks that can be joined with a neighbour or get a
+ * node that has become spare. */
 KTEST(sunos, pressure_returns_blocks_that_wait)
 {
     char *p[2000];
