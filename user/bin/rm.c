@@ -20,8 +20,8 @@ static bool failed(const char *path)
 
 static bool remove_path(const char *path);
 
-/* Entries are removed while their directory is read: later ones are still
- * seen. */
+/* Removes entries while their directory is read: readdir still returns the
+ * later ones. */
 static bool remove_entries(const char *path, DIR *d)
 {
     char inside[PATH_MAX];

@@ -59,8 +59,8 @@ static int connect(struct block_device *dev)
     return result;
 }
 
-/* Whether an error may pass: there is no server, or no memory for the
- * request. */
+/* Whether a later attempt may succeed: there was no server, or no memory for
+ * the request. */
 static bool may_pass(int result)
 {
     return result == -EPIPE || result == -ENOENT || result == -ENOMEM;
@@ -88,8 +88,8 @@ static int call_patiently(struct block_device *dev, const struct message *ask,
     }
 }
 
-/* A request; `error` becomes errno if no server comes. After a flush has failed
- * the next would succeed, without the sectors that the drive has dropped. */
+/* Sends a request; errno is `error` if no server comes. After EIO a flush is
+ * not repeated: it would succeed without the sectors that the drive dropped. */
 static int request(struct block_device *dev, struct message *ask, int error)
 {
     unsigned tries = IPC_LABEL(ask->msg_tag) == BLOCK_FLUSH ? 1 : TRIES;

@@ -54,8 +54,8 @@ void tellx(const char *fmt, ...)
         waitpid(pid, NULL, 0);
     if (pid != 0)
         return;
-    /* It may wait for the console after the caller has died, whose port or
-     * pipe must then be dead, too. */
+    /* The message may wait for the console after the caller has died: it must
+     * not keep the caller's ports and pipes open. */
     for (int h = STDERR_FILENO + 1; h < HANDLES_MAX; h++)
         close(h);
     if (fork() == 0) {

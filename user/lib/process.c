@@ -18,7 +18,7 @@ unsigned sleep(unsigned seconds)
     return seconds;
 }
 
-/* There is no such mode, but the handle is checked first. */
+/* -1 is no mode (EINVAL), but ttymode checks the handle first. */
 int isatty(int handle)
 {
     return ttymode(handle, -1) < 0 && errno == EINVAL;

@@ -173,7 +173,7 @@ int puts(const char *s)
 
 void putname(const char *name)
 {
-    bool terminal = isatty(STDOUT_FILENO); /* now: a shell redirects it */
+    bool terminal = isatty(STDOUT_FILENO); /* changes when sh redirects it */
 
     for (; *name; name++)
         putchar(terminal && (*name < ' ' || *name > '~') ? '?' : *name);

@@ -40,7 +40,7 @@ static const char *skip_prefix(const char *s, unsigned *base)
     return hex ? s + 2 : s;
 }
 
-/* After blanks and a sign. */
+/* Skips blanks and a sign. */
 static const char *skip_sign(const char *s, bool *negative)
 {
     while (isspace(*s))
@@ -49,9 +49,9 @@ static const char *skip_sign(const char *s, bool *negative)
     return *s == '-' || *s == '+' ? s + 1 : s;
 }
 
-/* The number at `s`. Its digits are at most `most`, or `least` after a minus
- * sign; otherwise that is returned, and errno is ERANGE. *end is the number's
- * end, `s` if there is none. */
+/* Parses the number at `s`. The limit for its digits is `most`, or `least`
+ * after a minus sign; if they exceed it, returns the limit, with ERANGE. *end
+ * is the end of the number, or `s` if there is no number. */
 static unsigned long parse(const char *s, char **end, unsigned base,
                            unsigned long most, unsigned long least)
 {

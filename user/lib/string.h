@@ -27,8 +27,8 @@ const char *strerror(int error);
 /* The part of a path after its last '/'. */
 const char *path_name(const char *path);
 
-/* The last name in a path, without slashes after it, for which it uses `buf`;
- * "": none, as in "/". */
+/* The last name in a path, copied to `buf` if slashes follow it; "" if there is
+ * no name, as in "/". */
 const char *path_last(const char *path, char buf[PATH_MAX]);
 
 /* Whether it is "." or "..". */

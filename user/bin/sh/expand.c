@@ -14,7 +14,7 @@ struct expander {
     struct fields ex_fields;
     bool ex_split;  /* at blanks; patterns are active */
     bool ex_open;   /* a field has begun, if only with "" */
-    bool ex_active; /* it has an active `*`, `?` or `[` */
+    bool ex_active; /* the field has an active `*`, `?` or `[` */
     bool ex_failed; /* after a message */
 };
 

@@ -87,7 +87,7 @@ static void descend(struct glob *g, size_t length, const char *name, size_t n,
     glob_from(g, length + n, rest);
 }
 
-/* The same with each name that matches the first n characters. */
+/* Calls descend for each name that matches the pattern's first n characters. */
 static void try_names(struct glob *g, size_t length, char *pattern, size_t n)
 {
     DIR *d;

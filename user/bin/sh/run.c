@@ -168,7 +168,7 @@ static int save(int handle)
 
     if (copy < 0 || copy >= HANDLES_NAMED)
         return copy;
-    above = save(handle); /* the low number is in use meanwhile */
+    above = save(handle); /* `copy` keeps the low number in use */
     close(copy);
     return above;
 }
@@ -193,8 +193,8 @@ static bool save_handles(const struct redirect *r, int *saved,
     return true;
 }
 
-/* Runs a command in this process; undoes its redirections and, unless it is
- * only assignments, these. */
+/* Runs a command in this process, then undoes its redirections. Assignments are
+ * undone too if there is a builtin after them. */
 static int run_in_shell(const struct simple *s)
 {
     const struct command *c = s->simple_command;

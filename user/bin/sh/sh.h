@@ -125,7 +125,7 @@ const char *var_get(const char *name);
 enum var_use {
     VAR_SHELL,
     VAR_EXPORT,  /* for programs, too */
-    VAR_COMMAND, /* hides one of the same name until vars_end_command */
+    VAR_COMMAND, /* until vars_end_command; hides a variable of that name */
 };
 
 /* Sets a variable from "NAME=value". False: no memory, after a message. */

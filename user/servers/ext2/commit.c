@@ -20,8 +20,8 @@
  *   removed   directories without old names
  *   freed     bitmaps without freed blocks and inodes
  *
- * A step with nothing to write costs nothing, or a flush of what was written
- * before (victim in buffer.c).
+ * A step with nothing to write costs nothing, or only a flush, if blocks were
+ * written since the last one (victim in buffer.c).
  *
  * fsync of a file writes only what the file needs, by the steps up to "files",
  * and the epoch goes on: the disk is as if power had failed in these steps and

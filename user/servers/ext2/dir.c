@@ -220,7 +220,7 @@ static int lookup(struct ext2 *fs, struct node *dir, const char *name,
     r = node_get(fs, *file, &n);
     if (r == 0)
         node_put(n);
-    else if (r == -ENOENT) /* a crash leaves such names, a repair none */
+    else if (r == -ENOENT) /* a crash may leave it; a repair removes it */
         r = ext2_damage(fs, "no file for a name in directory",
                         dir->node_number);
     place_put(&place);
@@ -299,8 +299,8 @@ static uint32_t entry_type(struct ext2 *fs, const struct ext2_dirent *d)
 }
 
 /* Stores the entries of a block from offset *at on, and moves *at to the first
- * that did not fit, or to the block's end; *at may be inside an entry, if
- * entries were joined since. Skips names that programs cannot use. */
+ * entry that did not fit, or to the block's end. *at may be inside an entry if
+ * entries were joined meanwhile. Skips names that programs cannot use. */
 static uint32_t list_block(struct ext2 *fs, const uint8_t *data, uint32_t *at,
                            char *buf, uint32_t room, bool *full)
 {

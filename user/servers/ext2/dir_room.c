@@ -65,9 +65,9 @@ static uint32_t sector_end(uint32_t at)
     return (at / SECTOR + 1) * SECTOR;
 }
 
-/* The position of the first new header. A free entry remains long enough for
- * one, too: those of other systems may begin 4 or 8 bytes before a sector's
- * end. */
+/* The position of the first new header. A free entry before that stays long
+ * enough for its own header: an entry by another system may begin 4 or 8 bytes
+ * before a sector's end. */
 static uint32_t first_piece(uint32_t at, uint32_t used)
 {
     uint32_t start = at + MAX(used, DIRENT_MIN);

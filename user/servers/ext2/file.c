@@ -3,7 +3,7 @@
  *
  * A file that gets shorter has zeroes after its end in its last block, as other
  * systems expect. A power cut may leave other bytes there, because contents may
- * be written before the size: a file that grows clears them.
+ * be written before the size. So a file is cleared there before it grows.
  */
 #include "kernel/lib/string.h"
 #include "user/servers/ext2/impl.h"

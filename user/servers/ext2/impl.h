@@ -326,8 +326,8 @@ static inline void place_put(struct place *p)
 }
 uint8_t dir_type(const struct ext2 *fs, const struct node *n);
 
-/* Removes the directory's index, on disk too: a change does not update it, and
- * a new entry may overwrite it. */
+/* Removes the directory's index, on disk too: changes of entries do not update
+ * it, and a new entry may overwrite it. */
 int dir_no_index(struct ext2 *fs, struct node *dir);
 /* Ensures that a name has room. May commit, may extend the directory. *place is
  * held. */
@@ -382,7 +382,8 @@ int journal_write(struct ext2 *fs, struct buffer **b, uint32_t n);
 
 /* ---- recover.c ---------------------------------------------------------- */
 
-/* After a crash: repairs and clears fs_suspect, or makes it read-only. */
+/* Repairs a file system after a crash and clears fs_suspect, or mounts it
+ * read-only. */
 void ext2_recover(struct ext2 *fs);
 
 /* ---- commit.c ----------------------------------------------------------- */

@@ -37,8 +37,8 @@ static bool bit(const uint8_t *map, uint32_t i)
 
 /* ---- owners ------------------------------------------------------------- */
 
-/* Reserved inodes (bad blocks, room for descriptors) may have blocks that files
- * may not, and no name. */
+/* Not a reserved inode (bad blocks, room for descriptors): those have no name,
+ * and may have blocks that files may not. */
 static bool is_file(const struct ext2 *fs, uint32_t number)
 {
     return number == EXT2_ROOT || (number >= fs->fs_first_inode &&
@@ -106,8 +106,8 @@ static int cut_off(struct ext2 *fs, struct node *n)
                    size / fs->fs_block_size + (size % fs->fs_block_size != 0));
 }
 
-/* A block of attributes, which inodes may share: counts them anew, because a
- * power cut may leave a wrong count. */
+/* Counts the inodes that share a block of attributes again, because a power cut
+ * may leave a wrong count. */
 static int own_attributes(struct recovery *r, uint32_t block)
 {
     struct ext2_attr_block *a;

@@ -103,7 +103,7 @@ static int read_one(void)
 
 static pid_t killed; /* a reader of one byte */
 
-/* In a task with its number: reads two bytes and exits with how many came. */
+/* In a task with the pid `killed`: reads two bytes and exits with the count. */
 static int read_as_killed(void)
 {
     uint8_t bytes[2];

@@ -158,7 +158,7 @@ static void messages(void)
     CHECK(strcmp(program_name, "libtest") == 0);
 }
 
-/* A pipe whose write end only the message's writer could have. */
+/* The process that writes a message does not keep the read end of a pipe. */
 static void handles_of_a_message(void)
 {
     static char bytes[PIPE_SIZE];

@@ -18,14 +18,14 @@
 enum trick {
     PLAIN,
     DIE,    /* exits instead of replying */
-    LEAVE,  /* and after replying */
+    LEAVE,  /* exits after replying */
     HANG,   /* never replies to this request */
     LABEL,  /* the reply has a label */
     HANDLE, /* the reply has a handle */
-    LOST,   /* the reply's bytes are in no memory */
-    KERNEL, /* … in the kernel's */
+    LOST,   /* the reply's bytes are at an unmapped address */
+    KERNEL, /* the reply's bytes are in the kernel's memory */
     OWN,    /* uses its own file system */
-    SYNC,   /* and all others */
+    SYNC,   /* syncs all file systems, its own too */
     WRONG,  /* first tries to reply to tasks that did not call */
     DOWN,   /* d is also in s */
     CYCLE,  /* and s is the parent of d */

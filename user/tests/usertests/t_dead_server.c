@@ -325,8 +325,8 @@ static void dead_server_orphan(void)
     liar_end(server);
 }
 
-/* Nor is the file to which the successor gives the number of an open one that
- * was lost. */
+/* An open file is lost, and the successor gives its number to a new file: the
+ * old handle does not write to that. */
 static void dead_server_number_again(void)
 {
     pid_t server = liar_begin();
@@ -348,8 +348,8 @@ static void dead_server_number_again(void)
     liar_end(server);
 }
 
-/* A file that was written is synced: the first server may not have stored
- * it. */
+/* fsync fails once if the server died after a write: the write may have been
+ * lost. */
 static void dead_server_unsynced(void)
 {
     pid_t server = liar_begin();
@@ -398,8 +398,8 @@ static void dead_server_orphan_written(void)
     liar_end(server);
 }
 
-/* The server dies after it has said that a name is new: its successor may have
- * the name, so it does not get the request. */
+/* The server dies after its reply that a name is new. Its successor may have
+ * the name, so the kernel does not send it the request. */
 static void create_fails(int unused)
 {
     (void)unused;

@@ -121,7 +121,7 @@ static void receive_and_execute(int at)
     _exit(127);
 }
 
-/* The next program does not know the call. */
+/* The program that exec starts cannot reply to the call. */
 static void death_server_executes(void)
 {
     pid_t server = start_server(receive_and_execute);

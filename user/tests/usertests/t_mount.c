@@ -499,7 +499,7 @@ static void mount_together(void)
 
 /* ---- a server by fs_serve ------------------------------------------------ */
 
-/* The number of files is that of the server's next handle. */
+/* The reply's number of files is the number of the server's next handle. */
 static int ghost_stat(void *fs, struct fs_stat *out)
 {
     int next = dup(STDOUT_FILENO);
@@ -534,7 +534,7 @@ static ssize_t ghost_getdents(void *fs, uint32_t dir, uint32_t *offset,
     return (ssize_t)dirent_store(buf, n, 2, FILE_REGULAR, "ghost", 5);
 }
 
-/* Its only entry does not exist. */
+/* A file system whose only entry has no file. */
 static void ghost_run(int port)
 {
     static const struct fs_functions functions = {

@@ -217,8 +217,8 @@ static void silent_rename(void)
     liar_end(server);
 }
 
-/* The outer server has died, or has no such directory: no path leads to the
- * mount any more. */
+/* The outer server has died, or its successor has no such directory: the inner
+ * mount can no longer be reached by a path. */
 static void silent_nested(void)
 {
     pid_t server = liar_begin();
@@ -337,8 +337,8 @@ static void replace_it(int unused)
     rename("m/x1", "m/f");
 }
 
-/* The client is killed during late[i], and FS_INODE shows later that the server
- * has made it. */
+/* The client is killed during the request late[i]; a later FS_INODE shows that
+ * the server has made the change. */
 static const struct {
     uint32_t label;
     void (*make)(int unused);
@@ -398,7 +398,7 @@ static void end_late(unsigned i, pid_t server)
     EQUAL(rmdir("m"), 0);
 }
 
-/* A handle shows it, and what is appended comes after it. */
+/* An open handle shows the change; appended bytes come after it. */
 static void silent_late(void)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(late); i++) {

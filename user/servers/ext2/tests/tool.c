@@ -9,7 +9,7 @@
  *     mv PATH PATH            truncate PATH BYTES
  *     ln PATH PATH            node PATH NUMBER
  *     ls PATH                 every file below, with type, links and size
- *     list PATH OFFSET        names in it, from a position of getdents on
+ *     list PATH OFFSET        names in a directory from a getdents offset on
  *     many PATH FROM TO       empty files PATH0 …
  *     df    sync    tick      counts                 fsync PATH
  *     orphan PATH             removes its name while it is open
