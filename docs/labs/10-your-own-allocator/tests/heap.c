@@ -26,7 +26,7 @@ static void *get_pages(struct supply *s, size_t pages, size_t align)
     return p;
 }
 
-/* Their contents are lost, so that nothing is returned only to be counted. */
+/* Overwrites the pages: an allocator must not return pages that it needs. */
 static void put_pages(struct supply *s, void *addr, size_t pages)
 {
     arena_put(s, addr, pages);

@@ -15,8 +15,8 @@ struct own_block {
     struct other_cache *block_cache; /* NULL: of op_alloc */
 };
 
-/* Its supply. An allocator could write to the counts in it. What is held, and
- * the most that was, in pages, is counted apart, with the pages of records. */
+/* The heap's supply. An allocator could write to the counts in it, so the tests
+ * count the pages held, and their maximum, with the pages of records. */
 extern struct supply heap_pages;
 extern size_t heap_held, heap_peak;
 extern const struct other_allocator *heap_of;

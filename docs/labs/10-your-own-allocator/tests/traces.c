@@ -61,7 +61,7 @@ struct figures {
 #define ROOM_PAGES PAGES_FOR(sizeof(struct room))
 
 static uint64_t spent;    /* instructions of the allocator */
-static uint64_t excluded; /* what the supply needs at any time */
+static uint64_t excluded; /* instructions of the supply, at any time */
 static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
 static void (*arena_put)(struct supply *s, void *addr, size_t pages);
 

@@ -196,8 +196,8 @@ static void gives_up(void)
           "without a driver the client gives up in time");
 }
 
-/* The client pauses between its attempts, so in its patience, which begins with
- * the first error, it makes about half as many. */
+/* The client's patience begins with the first error. The client pauses between
+ * its attempts, so it makes about half as many before it gives up. */
 #define MOST_DEATHS (2 * BEAT_PATIENCE_MS / PAUSE_MS)
 
 static void loses_patience(void)
