@@ -39,7 +39,7 @@ def loaded():
 
 
 def load(paths):
-    """Makes GDB know these programs, and no others."""
+    """Loads the symbols of these programs, and unloads all others."""
     before = loaded()
     for path in before:
         if path not in paths:
@@ -50,8 +50,8 @@ def load(paths):
 
 
 def load_for(task):
-    """Makes GDB know the task's program alone: its path. None, and no program,
-    if there is no such file."""
+    """Loads the symbols of the task's program and of no other. Returns its
+    path; None, with no symbols, if there is no such file."""
     path = file_of(task.task_name)
     load([path] if path else [])
     return path

@@ -1,6 +1,6 @@
-"""A copy of the machine, for reports where it cannot be called itself: a core
-has no processor, a recording must not change, a machine that has ended does not
-run, and a processor in `hlt` does not go on.
+"""A copy of the machine, for reports that the machine cannot run: a core has no
+processor, a recording must not change, a machine that has ended does not run,
+and a processor in `hlt` waits for an interrupt.
 
     core, recording, machine                another QEMU
       memory, registers  ── saved ──>  the same kernel, booted up to its shell;

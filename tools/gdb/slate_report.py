@@ -39,8 +39,8 @@ def monitor(command):
 
 
 def is_halted():
-    """Whether the shown processor waits in `hlt`. QEMU lets it go on only after
-    an interrupt, and a report runs without any."""
+    """Whether GDB's current processor waits in `hlt`. It continues only after
+    an interrupt, and there are no interrupts during a report."""
     found = re.search(rf"CPU#{target.thread() - 1}\b.*?HLT=(\d)",
                       monitor("info registers -a"), re.S)
     return found is not None and found[1] == "1"

@@ -31,8 +31,8 @@ KERNEL = constant("KERNEL_BASE")
 
 
 def switch_frame(task):
-    """The registers of a task that does not run; those on the stack of one
-    that runs on another processor are old."""
+    """The registers of a task that does not run. Fails if the task runs on
+    another processor: the registers on its stack are old."""
     here = target.thread() - 1
     for cpu in system.cpus():
         if cpu.cpu_task == task.address and cpu.cpu_number != here:

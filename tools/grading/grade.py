@@ -148,8 +148,8 @@ class Grader:
 
     @contextlib.contextmanager
     def pristine(self, lab, seed):
-        """A Machine with the kernel of the lab's solution, which no other
-        grader builds anew meanwhile."""
+        """A Machine with the kernel of the lab's solution. Meanwhile no other
+        grader rebuilds it."""
         with self.own.alone():
             self.own.budget.begin()
             self.own.put({}, lab, seed)

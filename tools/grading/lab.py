@@ -42,11 +42,11 @@ What you hand in is build/handin-lab{number}.tar.gz, which `make handin` writes;
 keep the receipt that it prints. It contains
 
 {files}
-All else is taken from the original tree when your work is graded, so changes
-there help you to look at things and cost nothing, except in a header that your
-files include: `make grade` and `make handin` refuse them. Your code is plain C
-that uses what the lab offers: {allowed}
-lists it, and `make grade` says what is not in the list. Parts of the kernel
+All else is taken from the original tree when your work is graded, so you can
+change other files to try things. But do not change a header that your files
+include: `make grade` and `make handin` refuse that. Your code is plain C that
+uses what the lab offers: {allowed}
+lists it, and `make grade` prints what is not in the list. Parts of the kernel
 that other labs ask for are objects, in prebuilt/: leave the structures in the
 headers of mm/ and kernel/ as they are.
 """

@@ -70,7 +70,7 @@ def _is_kept(outcome):
 
 
 def _build_errors(grade):
-    """The compiler quotes the source, and so can what is wrong with it."""
+    """The errors of the build, cleaned: they quote the submission's source."""
     return [clean(line.expandtabs())
             for line in grade.build_errors.splitlines()[:LINES]]
 

@@ -69,8 +69,8 @@ QUOTED = r'"(?:\\.?|[^"\\\n])*(?:"|$)|\'(?:\\.?|[^\'\\\n])*(?:\'|$)'
 MOST = 20   # findings of a kind in a source: macros can make millions
 
 
-# What joins a line to the next for gcc, which looks for comments later; and
-# what stands for a comment and for each end of a line in it.
+# SPLICE joins a line to the next; gcc joins lines before it looks for comments.
+# COMMENT replaces a comment, and END each end of a line in it.
 SPLICE = r"\\[ \t\f\v\0]*\r?\n"
 COMMENT, END = "\udc00", "\udc01"    # in no text
 
@@ -78,8 +78,8 @@ COMMENT, END = "\udc00", "\udc01"    # in no text
 # ---- tokens ----------------------------------------------------------------
 
 def _joined(text):
-    """A source whose spliced lines are joined, with empty lines in the place
-    of those that are gone."""
+    """A source whose spliced lines are joined. Empty lines are added, so that
+    the numbers of the other lines stay the same."""
     return re.sub(rf"^(?:.*{SPLICE})+.*", lambda m: re.sub(SPLICE, "", m[0]) +
                   "\n" * m[0].count("\n"), text.removeprefix("\ufeff"),
                   flags=re.M)
@@ -98,9 +98,9 @@ def _lines(joined):
 
 
 def directives(name, text):
-    """What is wrong with the preprocessor's lines of a source. One that renames
-    the file would mislead tokens(); a raw string or the name of a header that
-    seems to have a comment could hide it."""
+    """The errors in a source's preprocessor directives. A directive that
+    renames the file would mislead tokens(). A raw string, or a header's name
+    that looks like a comment, could hide such a directive."""
     joined = _joined(text)
     found = [f"{name}: error: raw strings are not for hand-ins"] \
         if re.search(r'\b(u8|[uUL])?R"', joined) else []
@@ -135,8 +135,8 @@ def own_lines(preprocessed, names):
 
 
 def _outside(words):
-    """Those of a list of attributes, "noinline, format(printf, 1, 2)", that
-    are not allowed. None is a list that cannot be read."""
+    """The attributes in a list, "noinline, format(printf, 1, 2)", that are not
+    allowed. None: the list could not be parsed."""
     if words is None:
         return ["of this form"]
     flat = re.sub(ARGUMENTS, "", words)
@@ -295,8 +295,8 @@ def sources(lab):
 
 
 def headers(tree, objects):
-    """What is wrong with the headers that objects depend on, in a hand-out: the
-    grader's are as they were handed out."""
+    """The errors in the headers that the objects of a hand-out depend on: they
+    must be unchanged, because the grader uses its own."""
     path = Path(tree) / labs.HEADERS
     if not path.exists():
         return []

@@ -37,7 +37,7 @@ PRODUCTS = ("boot", "docs", "drivers", "kernel", "mm", "symbols", "tools",
             "slate-workshop.elf", "initrd-workshop.tar")
 FLAGS = "flags"     # is copied last: then all are there
 
-# Is there while a boxed make runs. If the grader is killed, make is killed too,
+# Exists while a boxed make runs. If the grader is killed, make is killed too,
 # and leaves files that are incomplete but newer than their sources.
 UNFINISHED = "build/unfinished"
 
@@ -154,8 +154,8 @@ def _first_errors(text):
 
 
 def _full(text):
-    """Whether the output of a failed build says that the disk is full; not of
-    a line of a source, where #error could say so."""
+    """Whether the output of a failed build says that the disk is full. Lines
+    about a source do not count: #error could print the same."""
     return re.search(r"(?m)^(?!\s|\S+:\d+:).*No space left on device", text)
 
 

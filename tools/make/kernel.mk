@@ -194,8 +194,8 @@ KERNEL       := $(BUILD)/$(PRODUCT_NAME).elf
 WORKSHOP_ELF := $(BUILD)/slate-workshop.elf
 ISO          := $(BUILD)/$(PRODUCT_NAME).iso
 
-# $(call saved,FILE): its text, "" without it. A make before 4.2 knows no
-# $(file <...), which 4.0 and 4.1 refuse, and has to start a program for each.
+# $(call saved,FILE): the text of FILE, or "" if it does not exist. Before 4.2
+# make has no $(file <...), an error in 4.0 and 4.1, and runs cat for each file.
 saved = $(or $(if $(filter 4.0 4.1,$(MAKE_VERSION)),,$(file <$(1))),\
           $(shell cat $(1) 2>/dev/null))
 

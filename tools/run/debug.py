@@ -12,8 +12,8 @@ ends with GDB. The second only starts QEMU and prints the command that attaches
 a GDB. CMD, APPEND, MEM and CPUS are as with `make run`. With a core file (`make
 core`) no machine runs, but `slate` works as on a live machine.
 
-An editor needs a stub that it knows beforehand: STUB is the path of its socket,
-and debugged.elf beside it leads to the kernel (.vscode/launch.json).
+An editor needs a stub at a fixed address: STUB is the path of its socket, and
+debugged.elf in the same folder is a link to the kernel (.vscode/launch.json).
 """
 
 import argparse
@@ -37,8 +37,8 @@ BANNER = ["-ex", r"echo \n`slate help` lists the kernel's reports, `slate`"
 
 
 def find_gdb():
-    """A GDB that knows the i386: on Debian for ARM gdb-multiarch, beside which
-    there is always a gdb that does not."""
+    """A GDB that supports the i386. On Debian for ARM that is gdb-multiarch;
+    the gdb that is always installed with it does not."""
     names = [os.environ.get("GDB"), "gdb-multiarch", "gdb", "i386-elf-gdb"]
     for name in filter(None, names):
         if shutil.which(name):

@@ -45,7 +45,7 @@ def numbers(text):
 
 
 def verdict(row, name, text):
-    """(version to print, the problem or "ok") of a tool, or of None."""
+    """(version to print, the problem or "ok"); `name` is None: no tool."""
     if name is None:
         return "-", "missing"
     if name.endswith(("no display", "not on this system")):

@@ -274,8 +274,8 @@ class Result:
         return f"the emulator ended with status {self.status}"
 
     def good(self):
-        """This result, of a run that must not fail, and in which no `verify`
-        that was typed finds anything."""
+        """Returns this result. Raises an AssertionError if the run failed, or a
+        `verify` that was typed found an error."""
         typed = [e for e in self.named.get("command", ())
                  if e["name"] == "verify"]
         if self.problem or \

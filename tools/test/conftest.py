@@ -19,7 +19,7 @@ from tools.run import qemu, watchdog
 pytest_plugins = ["times"]
 
 ROOT = Path(__file__).resolve().parents[2]
-# The folder of the products, and its name as make knows it.
+# The folder of the products: its name for make, and its path.
 BUILD_NAME = os.environ.get("SLATE_BUILD", "build")
 BUILD = ROOT / BUILD_NAME
 # Files of mm/others/: what allocators share, and the allocators, without the

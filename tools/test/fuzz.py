@@ -26,10 +26,10 @@ class Program:
     shift: int     # an instruction takes 2^shift of them
 
 
-# Of syscallfuzz every second batch of calls is stuck until its parent ends it:
-# a call takes 0.4 ms. A stream of code that loops does so for some ticks of the
-# clock, so there an instruction takes longer. A round of stormfuzz may sleep
-# for seconds, until no successor of a dead server is expected.
+# Every second batch of calls of syscallfuzz waits until its parent ends it, so
+# a call takes 0.4 ms. A stream of codefuzz that loops runs for some ticks of
+# the clock, so an instruction takes longer. A round of stormfuzz may sleep for
+# seconds, until requests no longer wait for the successor of a dead server.
 PROGRAMS = {"syscallfuzz": Program(2000, 1, 0),
             "codefuzz": Program(50, 40, 8),
             "stormfuzz": Program(5, 60_000, 0)}

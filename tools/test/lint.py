@@ -335,8 +335,8 @@ def symbols(name):
 
 
 def check_core(objects):
-    """The allocators need nothing that looks at them. `objects` are those of
-    the link map: others in BUILD may be left of sources that are gone."""
+    """The allocators must link without the code that inspects them. `objects`
+    are those of the link map: BUILD may have objects of removed sources."""
     core = [o for o in objects if re.fullmatch(r"mm/\w+", o)]
     observers = {name: o for o in objects if o.startswith("mm/inspect/")
                  for name in symbols(o)[0]}

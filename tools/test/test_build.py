@@ -137,7 +137,7 @@ def test_sanitized_build_is_apart(tree):
 
 @pytest.mark.parametrize("folder", ["build", "elsewhere"])
 def test_all_tests_are_of_three_builds(tree, folder):
-    """Whatever the folder, the last of them are of the plain build."""
+    """In any folder the tests of the plain build come last."""
     plan = make(tree, "-n", "test-all", f"BUILD={folder}").stdout
     assert re.findall(r"SLATE_BUILD=(\S+)", plan) == [
         f"{folder}/debug", f"{folder}/sanitize", folder]
@@ -158,7 +158,7 @@ def test_build_for_several_processors_is_apart(tree):
 
 
 def test_settings_of_the_environment_arrive(tree, tmp_path):
-    """Those of make cachesim; no variable of make's own has such a name."""
+    """The settings of `make cachesim`: the Makefile does not set such names."""
     said = tmp_path / "said.mk"
     said.write_text('said:\n\t@echo "$$SIZE $$ALIGN $$OBJECTS $$HOT $$CACHE"\n',
                     "utf-8")
@@ -312,7 +312,7 @@ def test_objects_are_those_of_a_plain_build(beforehand, setting):
 
 
 def test_given_has_a_folder_of_its_own(tree):
-    """What it writes there would come before the student's files later."""
+    """Files that it writes there would later hide the student's files."""
     (tree / "prebuilt/mm").mkdir(parents=True)
     (tree / "prebuilt/mm/page_given.o").touch()
     [line] = refused(make(tree, "kernel", "GIVEN=1", "BUILD=elsewhere"))
@@ -416,7 +416,7 @@ def test_wrong_memory_is_one_line(tree):
 
 
 def test_tests_take_any_folder(tmp_path):
-    """Those of what make starts pass it the folder as it was told."""
+    """The tests of programs that make starts pass the folder on to make."""
     tests = (f"tools/test/test_{name}.py" for name in (
         "kernel_replay", "others", "recording", "run", "traces"))
     done = execute(sys.executable, "-m", "pytest", "-q", "-c",

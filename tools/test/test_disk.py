@@ -148,7 +148,7 @@ def test_bad_sectors(driven, image):
 
 
 def test_a_flush_that_fails_is_not_repeated(driven, image):
-    """The next one would succeed without the sectors that the drive has
+    """The next flush would succeed without the sectors that the drive has
     dropped."""
     machine = driven(qemu.failing_disk(
         image, {"event": "flush_to_disk", "errno": 5, "once": "on"}))

@@ -131,7 +131,7 @@ def test_holes_on_every_floor(read, tmp_path):
 
 
 def test_a_file_too_large_to_be_written_stays(tmp_path):
-    """One of another system, of 2 GiB and more."""
+    """A file by another system, of 2 GiB or more."""
     image = make(tmp_path / "image")
     core(image, "write /f 0 5000 1")
     run("debugfs", "-w", "-R", "sif /f size 3000000000", image)
@@ -143,8 +143,8 @@ def test_a_file_too_large_to_be_written_stays(tmp_path):
 
 
 def test_a_longer_file_has_zeroes_after_its_old_end(tmp_path):
-    """A power cut or another system may have left other bytes there, in the
-    last block."""
+    """A power cut or another system may have left other bytes after the end, in
+    the last block."""
     image = make(tmp_path / "image")
     ways = {"/longer": "truncate {} 1000", "/hole": "write {} 500 500 2"}
     core(image, *(f"write {name} 0 400 1" for name in ways))
@@ -198,8 +198,8 @@ def test_room_in_a_free_entry_of_two_sectors(offset, filler, form, tmp_path):
 
 
 def test_a_listing_goes_on_inside_an_entry(tmp_path):
-    """Between two getdents the entry at which the second one starts was joined
-    with the free one before it, and is in a new one now."""
+    """Between two calls of getdents, the entry at which the second call starts
+    is joined with the free entry before it, and a new entry covers both."""
     image = make(tmp_path / "image")
     name = "x" * 55  # seven in the first sector
     said = core(image, "mkdir /d", f"many /d/{name} 0 9", "list /d 576",
@@ -379,8 +379,8 @@ def test_the_second_fsync_leaves_the_directory_alone(tmp_path):
 
 def test_contents_that_were_written_early_come_before_their_numbers(tmp_path):
     """There are 256 buffers: when /h has used all of them, the new contents of
-    /f are written. The drive must have kept them before the fsync of /f writes
-    their numbers, although it has no contents and no bitmap to write."""
+    /f are written. The drive must store them before the fsync of /f writes the
+    numbers of their blocks, although it has no contents or bitmap to write."""
     image = make(tmp_path / "image")
     core(image, "write /f 0 20000 1", "write /g 0 1000 1",
          "write /h 0 600000 1")
@@ -614,8 +614,8 @@ def test_images_that_must_not_be_written_are_read_only(change, tmp_path):
 
 
 def test_an_indirect_block_among_those_read_ahead(tmp_path):
-    """It is read while the run of blocks around it is measured, and then in
-    this run."""
+    """The indirect block is read while the run of blocks around it is measured,
+    and again as a part of this run."""
     image = make(tmp_path / "image")
     core(image, "write /f 0 14336 1")
     blocks = run("debugfs", "-R", "blocks /f", image).split()
@@ -646,7 +646,7 @@ def test_damaged_images(form, images, tmp_path):
 
 
 def test_a_name_without_a_file_is_damage(tmp_path):
-    """On a clean disk: after a crash the mount removes it."""
+    """On a clean disk. After a crash the mount removes such a name."""
     image = make(tmp_path / "image")
     core(image, "write /f 0 9 1")
     run("debugfs", "-w", "-R", "sif /f links_count 0", image)

@@ -386,7 +386,7 @@ def test_core_needs_a_file_it_can_read(kernel):
 
 
 def test_a_program_without_a_file_has_no_names(kernel):
-    """Though GDB has the symbols of another."""
+    """Even if GDB has the symbols of another program."""
     said = gdb.Session(kernel, "run sh -c 'ls | wc'; poweroff", [
         ("sys_pipe", [f"add-symbol-file {BUILD}/user/bin/sh",
                       "set var $task($pid())->task_name[0] = 'x'",

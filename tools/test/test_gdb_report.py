@@ -327,8 +327,8 @@ def test_after_a_panic(request, name):
 # ---- while a program runs --------------------------------------------------
 
 def test_a_program_is_the_current_task(kernel):
-    """The processor has the program's page directory, and in ring 3 its own
-    stack, which is no root of the kernel's."""
+    """The processor uses the program's page directory, and in ring 3 also the
+    program's stack, which is no root of the search for leaks."""
     look = ["slate verify", "slate leaks"]
     call, ring_3, _ = gdb.Session(
         kernel, WORK, [("sys_pipe", look), (None, [*IN_RING_3, *look]),

@@ -196,8 +196,8 @@ IN_THE_KERNEL = {
 }
 
 # {name: what it writes to the exit port before the kernel has said anything}.
-# QEMU ends with twice that and one: what a shell says of a command that it
-# cannot run, or that was killed, as one is whose memory has no room.
+# QEMU ends with twice that plus one: also a shell's status for a command that
+# it cannot run, or that was killed, for example without room for its memory.
 LEAVES_EARLY = {"leaves-1": 0, "leaves-125": 62, "leaves-127": 63,
                 "leaves-135": 67}
 
@@ -565,7 +565,7 @@ def test_one_tree(tree, graded):
 
 
 def test_a_build_that_was_killed_is_not_used(tree, tmp_path):
-    """It leaves part of a file that is newer than its sources."""
+    """The build leaves an incomplete file that is newer than its sources."""
     shop = workshop.Workshop(tree, tmp_path / "work", Budget(PATIENCE),
                              boxed=True)
     lab, name = labs.load(tree, 0), "build/mm/buddy.o"

@@ -72,7 +72,7 @@ def test_the_name_server_too_and_names_are_published_anew(kernel):
 
 
 def test_one_that_cannot_be_forked_is_not_waited_for(workshop):
-    """It is tried again while the session runs."""
+    """init tries again to start this server while the session runs."""
     result = qemu.run(
         workshop, "fail slab 2 -c task; run -p init sh -c 'sleep 1; "
         "cat /proc/servers'; verify; poweroff", append="start=rtc").good()

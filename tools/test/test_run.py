@@ -151,7 +151,7 @@ def test_debug_server_waits_for_a_gdb(make):
 
 
 def test_a_gdb_for_many_processors_comes_first(monkeypatch, tmp_path):
-    """Debian's brings a gdb along, which on ARM does not know the i386."""
+    """On Debian it comes with a gdb, which on ARM does not support the i386."""
     monkeypatch.delenv("GDB", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
     for name in "gdb", "gdb-multiarch":
@@ -201,7 +201,7 @@ def test_an_editor_steps_in_the_kernel(make):
 
 def test_an_editor_finds_a_kernel_in_another_folder(tmp_path):
     """As in the hand-out for several processors, whose kernel is in build/smp.
-    The editor looks beside the socket."""
+    The editor opens the link in the folder of the socket."""
     (tmp_path / "smp").mkdir()
     kernel = tmp_path / "smp/slate.elf"
     kernel.touch()

@@ -352,7 +352,7 @@ def test_a_container_has_what_the_set_up_installs():
 
 
 def test_only_the_compiler_that_make_takes_is_found():
-    """make takes no other where CROSS_COMPILE names one."""
+    """If CROSS_COMPILE names a compiler, make uses no other."""
     found = run("tools/setup", "--found", CROSS_COMPILE="nowhere-").stdout
     assert "nasm|" in found and "cross:|" not in found
 

@@ -194,8 +194,8 @@ def test_of_two_panics_one_is_reported(request, kernel):
 
 @pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
 def test_after_a_panic_nobody_waits_for_the_stopped(request, kernel):
-    """leaks makes all others stand still; one was stopped in its own call, or
-    stood still already."""
+    """leaks pauses the other processors; here one was stopped in its own call,
+    or was paused already."""
     for fault, states in (("called", ["stopped", "panicked"]),
                           ("paused", ["panicked", "stopped"])):
         report, leaks, verify = crash(
@@ -233,7 +233,7 @@ def test_an_nmi_of_the_hardware_is_a_panic(smp):
 
 
 def test_reports_where_a_processor_is_halted(smp):
-    """QEMU does not let it go on: a copy of the machine replies."""
+    """A halted processor cannot run a report: a copy of the machine does."""
     said = gdb.Session(
         smp, "echo", [("cmd_echo", ["thread 2", "info threads",
                                     "slate kmastat kstack"])],

@@ -112,7 +112,7 @@ def test_gdb_shows_each_processor(smp):
 
 
 def test_gdb_does_not_show_the_old_stack_of_a_task_that_runs_elsewhere(smp):
-    """The shell's, seen from each processor."""
+    """The task is the shell; GDB shows each processor in turn."""
     looks = [f"slate {command} 1 # {i}" for i in (1, 2)
              for command in ("bt", "enter")]
     said = gdb.Session(smp, "cpus; poweroff", [

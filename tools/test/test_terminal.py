@@ -234,7 +234,7 @@ def test_strings_of_the_kernel_are_ascii():
 
 
 def test_a_panic_after_no_more(terminal):
-    """What was dropped is not missing in the panic's own shell."""
+    """`q` drops the rest of a report, but no output of the panic's shell."""
     pages(terminal, "help", "q")
     terminal.qmp.execute("inject-nmi")
     terminal.expect(r"slate!> ")

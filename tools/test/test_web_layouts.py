@@ -42,7 +42,7 @@ def gdb(kernel, *expressions):
 
 
 def test_the_page_knows_the_commands_of_its_kernel(layouts, shared_path):
-    """help.txt also has those that only kernels for several processors have."""
+    """help.txt also has the commands of kernels for several processors."""
     commands = page.commands(shared_path / "layouts.json")
     assert {"kmastat", "slabs", "poweroff"} <= set(commands)
     assert not {"cpus", "magazines", "bench"} & set(commands)

@@ -2,10 +2,10 @@
  * In the book that `make web` makes: a button at each transcript of the
  * kernel's shell. It opens the machine beside the text and types the commands.
  *
- * A transcript gets one if the product has all its commands and programs:
- * those of the workshop's kernel do not exist in the page's machine. Nor can
- * `continue` work, since no key leaves the program before it. A remark is
- * after three blanks.
+ * A transcript gets a button if the product has all its commands and programs:
+ * those of the workshop's kernel do not exist in the page's machine. `continue`
+ * cannot work either, since no key is typed that leaves the program before it.
+ * Three blanks begin a remark.
  */
 /* global COMMANDS, PROGRAMS: lists that build.mjs puts there */
 const live = new URL(".", document.currentScript.src);

@@ -26,7 +26,7 @@ const EXIT_PORT = 0xF4;
 const LEAST = 64; // MiB that v86 gives a machine which has an archive
 const ENDED = Symbol("the guest has ended the machine");
 
-/* The record of a line from port 0xE9. Any other line is of the event
+/* The record in a line from port 0xE9. A line without a record becomes an event
  * "garbled". */
 function record(line) {
     try {
@@ -138,9 +138,9 @@ export class Machine {
         this.cpu.io.register_write(port, null, call);
     }
 
-    /* What the machine is besides its memory: { ms, typed, read, line, bytes },
-     * the bytes of processor and devices. Not while the machine executes, but
-     * between two slices of it. */
+    /* The machine's state without its memory: { ms, typed, read, line, bytes };
+     * `bytes` are those of processor and devices. Only for calls between two
+     * slices of execution. */
     state() {
         const { cpu } = this;
 

@@ -112,8 +112,8 @@ function wentBack(ms) {
     status();
 }
 
-/* The next one is asked for first: the guest's memory may be such that this one
- * fails. */
+/* Requests the next frame first: this one fails if the guest's memory is
+ * damaged in certain ways. */
 function frame(now) {
     requestAnimationFrame(frame);
     if (page.drawing) {

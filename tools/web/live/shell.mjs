@@ -3,7 +3,7 @@
  * kernel says when its shell waits for a key, and how many bytes it has read
  * from the serial line until then (drivers/console.c).
  */
-const TEXT_MOST = 1 << 20; // a program in the background prints for ever
+const TEXT_MOST = 1 << 20; // a background program may print for ever
 
 export class Shell {
     constructor(machine) {

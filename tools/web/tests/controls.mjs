@@ -46,8 +46,8 @@ export default async function (page) {
     await page.keyboard.type("echo end\n");
     await page.shows("slate> echo end\nend\n");
 
-    /* A restart in a scene begins the scene again; a link without one closes
-     * it. */
+    /* A restart in a scene begins the scene again; a link without a scene
+     * closes it. */
     await page.click("#paper");
     await page.locator("#tour .act").waitFor();
     await page.click("#restart");

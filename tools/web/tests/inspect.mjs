@@ -80,8 +80,8 @@ export default async function (page) {
     assert.equal(await title(page), one);
 
     /* The first object's redzone is damaged after it, the third's before it:
-     * both are drawn as such, and are still allocated. A number of pages that
-     * cannot be is not believed. */
+     * both are drawn as such, and are still allocated. An impossible number of
+     * pages is ignored. */
     await page.click("#pause");
     await page.shell("kmem create guarded 200; debug +FZ guarded; " +
                      "kmem alloc guarded 3");

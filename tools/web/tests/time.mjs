@@ -102,7 +102,7 @@ export default async function (page) {
     await page.shell("verify");
     await page.shows("every invariant holds");
 
-    /* Back to the middle of a record; and a line that is none. */
+    /* Back to the middle of a record; and a line that is not a record. */
     await page.prompt();
     const records = await page.evaluate(async () => {
         const { machine, time: { history } } = window.slate, seen = [];

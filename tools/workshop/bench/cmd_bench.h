@@ -69,7 +69,7 @@ static inline void benchcmd_construct(void *obj, size_t size)
         word[i] = (uint32_t)i;
 }
 
-/* Pages that the heap has. */
+/* The number of pages that the heap holds. */
 static inline size_t benchcmd_held_pages(void)
 {
     struct segkmem_stat stat;

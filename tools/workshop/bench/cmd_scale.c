@@ -66,7 +66,7 @@ static void move_to(unsigned cpu)
     sched_move_self((uint8_t)(1u << cpu));
 }
 
-/* Whether all n objects were allocated. If not, none of them is any more. */
+/* Whether all n objects were allocated. If not, frees those that were. */
 static bool complete(struct kmem_cache *cp, void **p, uint32_t n)
 {
     bool all = benchcmd_have_all(p, n);
@@ -76,8 +76,8 @@ static bool complete(struct kmem_cache *cp, void **p, uint32_t n)
     return all;
 }
 
-/* All allocate, then all free: first from an empty cache, then again. False:
- * there is no memory; so in the next two. */
+/* Each processor allocates, then each frees: first with an empty cache, then
+ * again. False: there is no memory; the same in the next two functions. */
 INLINE bool phases(const struct layer *l, struct kmem_cache *cp, void **p)
 {
     uint64_t alloc = 0, free = 0;

@@ -72,8 +72,8 @@ unsigned bugs_modes(void)
 
 /* ---- modes -------------------------------------------------------------- */
 
-/* Objects that a bug leaked stay in their cache, under another name, and the
- * sandbox gets a new one. */
+/* Renames a sandbox's cache, in which leaked objects remain; the sandbox gets a
+ * new cache. */
 static void abandon(size_t i)
 {
     static unsigned number;
@@ -216,7 +216,7 @@ const char *bugs_sandboxes_verify(void)
  * does not see them. */
 static struct {
     uintptr_t not_buf;
-    struct kmem_cache *cache; /* no sandbox any more, if it was abandoned */
+    struct kmem_cache *cache; /* a sandbox, or abandoned */
 } lost[8];
 static size_t lost_count;
 

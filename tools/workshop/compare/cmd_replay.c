@@ -25,7 +25,7 @@
 #define IMAGE_MAGIC 0x4952544bu /* "KTRI" */
 #define SMALLEST    16u         /* bytes: the end of the first range of sizes */
 #define RANGES      11          /* of sizes; the last has no end */
-#define COSTS       65536u      /* that are counted apart */
+#define COSTS       65536u      /* with a counter each; the last: all above */
 #define CONSTRUCTED 32u         /* bytes that a constructor writes */
 
 struct image {
@@ -137,7 +137,7 @@ static void count(enum kind kind, uint32_t size, uint64_t ticks)
     t->tally_range[range_of(size)].range_count++;
 }
 
-/* At least 99 of 100 cost no more: the most, if that is not counted apart. */
+/* At least 99 of 100 cost no more. The maximum, if no counter has this cost. */
 static uint32_t percentile(const struct tally *t)
 {
     uint64_t below = 0;

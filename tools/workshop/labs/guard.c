@@ -1,6 +1,6 @@
 /*
- * Guards of words that the tested code may write only with their lock held, or
- * not even read.
+ * Guards of words that the tested code may write only with a lock held, or may
+ * neither read nor write.
  *
  * A guard is a breakpoint on data (Intel SDM volume 3, chapter 17): the
  * processor traps after the instruction that writes, with the flags still as
@@ -14,8 +14,8 @@
 
 #define GUARDS 4 /* DR0 to DR3 */
 
-/* Of DR7, for breakpoint i: enabled in all tasks; on writes, or on reads and
- * writes, of four bytes. */
+/* Bits of DR7 for breakpoint i: enabled in all tasks; on writes, or on reads
+ * and writes, of four bytes. */
 #define ENABLE(i) (2u << 2 * (i))
 #define WRITES(i) (13u << (16 + 4 * (i)))
 #define USES(i)   (15u << (16 + 4 * (i)))
@@ -24,8 +24,8 @@ static struct guard {
     const char *guard_file; /* of the test */
     int guard_line;
     const char *guard_what;
-    bool (*guard_held)(const struct trapframe *tf); /* NULL: no use */
-    bool guard_failed;                              /* once is enough */
+    bool (*guard_held)(const struct trapframe *tf); /* NULL: never */
+    bool guard_failed;                              /* reported once */
 } guards[GUARDS];
 
 static unsigned count;

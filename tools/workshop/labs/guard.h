@@ -1,6 +1,6 @@
 /*
- * Guards of words that the tested code may write only with their lock held, or
- * not even read.
+ * Guards of words that the tested code may write only with a lock held, or may
+ * neither read nor write.
  */
 #pragma once
 
@@ -8,9 +8,9 @@
 
 /* From here to the end of the test, or to lab_unguard(), a write to the four
  * bytes at `word`, at a multiple of four, while held() is false is a failed
- * expectation. held() gets the registers of after the write. If `held` is NULL,
- * each read and write is one. Four words at most; the test itself writes them
- * with their lock held, too. */
+ * expectation. held() gets the registers after the write. If `held` is NULL,
+ * each read or write is a failed expectation. Four words at most. The test
+ * itself also writes them only with their lock held. */
 #define lab_guard(what, word, held)                                            \
     lab_guard_at(__FILE__, __LINE__, what, word, held)
 void lab_guard_at(const char *file, int line, const char *what,
