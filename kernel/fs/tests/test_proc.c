@@ -210,7 +210,7 @@ KTEST(proc, directory)
         for (ssize_t at = 0; at < n; entries++)
             at += ((const struct dirent *)(buf + at))->d_reclen;
     KT_EQ(n, 0);
-    KT_EQ(entries, 11);
+    KT_EQ(entries, 10);
     object_put(&f->file_object);
 }
 
