@@ -97,8 +97,8 @@ int kmem_debug_set(struct kmem_cache *cp, unsigned modes);
 const char *kmem_debug_set_error(const struct kmem_cache *cp, unsigned modes,
                                  int error, char *text, size_t size);
 
-/* For experiments: all slabs of this cache begin at the same offset. It has no
- * slab yet. */
+/* For experiments: all slabs of this cache begin at the same offset, until its
+ * modes change. It has no slab yet. */
 void kmem_debug_uncolour(struct kmem_cache *cp);
 
 #define KMEM_ENOMEM 12
