@@ -173,10 +173,11 @@ int puts(const char *s)
 
 void putname(const char *name)
 {
-    bool terminal = isatty(STDOUT_FILENO); /* changes when sh redirects it */
+    for (; *name; name++) { /* sh may have redirected the output since */
+        bool odd = *name < ' ' || *name > '~';
 
-    for (; *name; name++)
-        putchar(terminal && (*name < ' ' || *name > '~') ? '?' : *name);
+        putchar(odd && isatty(STDOUT_FILENO) ? '?' : *name);
+    }
 }
 
 /* ---- formatted ---------------------------------------------------------- */

@@ -17,9 +17,9 @@ static unsigned failed(const char *path)
 unsigned tree_walk(char *path, uint8_t type,
                    bool (*visit)(const char *path, uint8_t type))
 {
-    size_t length = strlen(path);
     unsigned failures = 0;
     const struct dirent *e;
+    size_t length;
     DIR *d;
 
     if (!visit(path, type) || type != FILE_DIRECTORY)
@@ -27,6 +27,7 @@ unsigned tree_walk(char *path, uint8_t type,
     d = opendir(path);
     if (d == NULL)
         return failed(path);
+    length = strlen(path);
     while ((e = readdir(d)) != NULL) {
         if (is_dots(e->d_name))
             continue;
