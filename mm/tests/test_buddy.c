@@ -647,6 +647,7 @@ KTEST(buddy, verify_finds_broken_blocks)
     check();
     p[6].page_state = PAGE_TAIL;
     buddy_free(p, 3);
+    POKE(p[6].page_state, PAGE_SLAB, "block overlaps another"); /* a free one */
 }
 
 /* The frame that is wrong; NULL if none is, or if no frame has been reached. */

@@ -90,7 +90,8 @@ def test_cases_that_need_all_processors(smp, count, options):
 def test_gdb_shows_each_processor(smp):
     """Repeats the session of the book's chapter. A task that is about to leave
     its processor is no longer marked running, so rows are found by the
-    processor."""
+    processor. One processor may be idle at the stop: which task runs where
+    depends on the number of instructions before."""
     page = (ROOT / "docs/processors.md").read_text(encoding="utf-8")
     commands = re.search(r'make gdb CPUS=4 CMD="(.*)"', page)[1]
     typed = re.findall(r"(?m)^    \(gdb\) (.*)$", page)
@@ -104,11 +105,15 @@ def test_gdb_shows_each_processor(smp):
     shown = re.findall(r"(?m)^ +(\d) +\d running +\d+ +\d+ (\w+)$", cpus)
     rows = {row[0]: row[1:] for row in re.findall(
         r"(?m)^ +(\d+) +\d+ +\d+ +\S+ +\w+ +\d+ +(\d) .* (\w+)$", tasks)}
-    assert [cpu for cpu, _ in shown] == list("0123"), said
+    assert len(shown) >= 3 and len(dict(shown)) == len(shown), said
     assert set(shown) <= set(rows.values()), said
     assert "kernel" in [name for _, name in shown], said
     assert thread == "[Current thread is 3 (Thread 1.3)]\n", said
-    assert rows[re.fullmatch(r"\$1 = (\d+)\n", pid)[1]] == shown[2], said
+    there = int(re.fullmatch(r"\$1 = (\d+)\n", pid)[1])
+    if "2" in dict(shown):
+        assert rows[str(there)] == ("2", dict(shown)["2"]), said
+    else:
+        assert there == 0, said
 
 
 def test_gdb_does_not_show_the_old_stack_of_a_task_that_runs_elsewhere(smp):
