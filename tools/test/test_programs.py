@@ -296,9 +296,14 @@ def test_wait_knows_a_job_that_a_prompt_has_reported(shell):
     shell.send("sh\r")
     shell.settle("program")
     shell.send("sh -c 'exit 7' &\r")
-    shell.settle("program")
-    shell.send("sleep .1\r")
-    assert "has ended, status 7" in shell.settle("program")
+    said = [shell.settle("program")]
+
+    def reported():
+        shell.send("sleep .1\r")
+        said.append(shell.settle("program"))
+        return "has ended, status 7" in "".join(said)
+
+    assert watchdog.poll(reported)
     shell.send("wait $!; echo status=$?\r")
     assert "\nstatus=7\r" in shell.settle("program")
     shell.send("wait 99999; echo status=$?\r")
