@@ -223,13 +223,16 @@ extern uint32_t kmem_mag_enough, kmem_mag_most;
 extern struct kmem_cpu_cache kmem_cpu_none;
 
 #if MM_MAGAZINES
-/* What a processor has of the cache. If it is another one, that goes on, but as
- * long as cache_lock is held it gives nothing back. */
-static inline const struct kmem_cpu_cache *
+/* What a processor has of the cache. Another processor goes on meanwhile, but
+ * gives nothing back as long as cache_lock is held. Volatile: each read is made
+ * when it is due, which kmem_mag_fold needs. */
+static inline const volatile struct kmem_cpu_cache *
 kmem_cpu_cache(const struct kmem_cache *cp, size_t cpu)
 {
+    struct kmem_cpu_cache *const volatile *cc = &cp->cache_cpu[cpu];
+
     MM_ASSERT(mm_lock_held(&cp->cache_lock));
-    return MM_UNLOCKED(cp->cache_cpu[cpu]);
+    return MM_UNLOCKED(*cc);
 }
 #endif
 

@@ -464,21 +464,12 @@ void kmem_mag_init(void)
 
 /* ---- counts ------------------------------------------------------------- */
 
-/* What another processor counts: each time it is read anew, in order. */
-static const volatile struct kmem_cpu_cache *counts(const struct kmem_cache *cp,
-                                                    size_t cpu)
-{
-    struct kmem_cpu_cache *const volatile *cc = &cp->cache_cpu[cpu];
-
-    return MM_UNLOCKED(*cc);
-}
-
 static uint32_t served_frees(const struct kmem_cache *cp)
 {
     uint32_t frees = cp->cache_mag_frees;
 
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        frees += MM_UNLOCKED(counts(cp, i)->cc_frees);
+        frees += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_frees);
     return frees;
 }
 
@@ -487,7 +478,7 @@ static uint32_t served_allocs(const struct kmem_cache *cp)
     uint32_t allocs = cp->cache_mag_allocs;
 
     for (size_t i = 0; i < MM_CPUS_MAX; i++)
-        allocs += MM_UNLOCKED(counts(cp, i)->cc_allocs);
+        allocs += MM_UNLOCKED(kmem_cpu_cache(cp, i)->cc_allocs);
     return allocs;
 }
 

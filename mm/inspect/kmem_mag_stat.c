@@ -23,7 +23,7 @@ bool kmem_mag_holds(const struct kmem_cache *cp, const void *buf)
     const struct kmem_magazine *m = cp->cache_depot[KMEM_FULL].depot_list;
 
     for (size_t i = 0; i < MM_CPUS_MAX; i++) {
-        const struct kmem_cpu_cache *cc = kmem_cpu_cache(cp, i);
+        const volatile struct kmem_cpu_cache *cc = kmem_cpu_cache(cp, i);
 
         if (holds(MM_UNLOCKED(cc->cc_loaded), MM_UNLOCKED(cc->cc_rounds),
                   buf) ||
