@@ -101,8 +101,7 @@ def samples(text):
     """{bytes that clients have requested, bytes held} of each `kmastat -j` in
     the output of a machine."""
     text = qemu.plain(text)
-    others = [json.loads(line) for line in text.splitlines()
-              if line.startswith('{"allocator":')]
+    others = [row for row in qemu.json_lines(text) if "allocator" in row]
     if others:
         return [{"requested": o["requested"], "held": o["held"]}
                 for o in others]

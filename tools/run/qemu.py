@@ -741,3 +741,9 @@ def plain(text):
     """Serial text without escape sequences, with \\n line ends."""
     text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", text)
     return text.replace("\r\n", "\n").replace("\r", "")
+
+
+def json_lines(text):
+    """The objects that commands have printed with -j, one a line."""
+    return [json.loads(line) for line in plain(text).splitlines()
+            if line.startswith("{")]

@@ -2,12 +2,14 @@
 
 import fcntl
 import gc
-import json
+import io
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
@@ -125,6 +127,27 @@ def shared_path(request, tmp_path_factory, passing):
     return passing[-1]
 
 
+def sessions(text):
+    """{number: what it has of each resource} of a `sessions -j`; number 0: what
+    one may have."""
+    return {row.pop("session"): row for row in qemu.json_lines(text)
+            if "session" in row}
+
+
+def named_cases(pattern, *folders):
+    """SUITE.CASE of every case in the sources below these folders."""
+    return {f"{suite}.{case}" for folder in folders
+            for path in (ROOT / folder).rglob("*.c")
+            for suite, case in re.findall(pattern, path.read_text("utf-8"))}
+
+
+@pytest.fixture(scope="session")
+def cases():
+    """The names of every KTEST in the tree."""
+    return named_cases(r"\bKTEST\(\s*(\w+),\s*(\w+)\s*\)", "mm", "kernel",
+                       "drivers", "tools", "docs")
+
+
 @pytest.fixture
 def in_memory():
     """A folder for images that are written thousands of times: in memory, if
@@ -164,8 +187,7 @@ def memory(mebibytes, tasks=0):
     said = qemu.run(product("slate-workshop.elf", "workshop"),
                     "meminfo -j; kmastat -j kstack; poweroff",
                     memory=max(mebibytes, 16)).text
-    rows = [json.loads(line) for line in said.splitlines()
-            if line.startswith("{")]
+    rows = qemu.json_lines(said)
     pages = {row["use"]: row["pages"] for row in rows if "use" in row}
     stack = next(row["size"] for row in rows if row.get("cache") == "kstack")
     lacks = (pages["frames"] - pages["free"]) * 4 - OWN \
@@ -180,6 +202,26 @@ def workshop():
     return product("slate-workshop.elf", "workshop")
 
 
+def archive(kernel, folder, changes):
+    """The root file system of a kernel with changes: {name: its bytes, the path
+    of a file or of an empty folder, or None: without it}."""
+    out = folder / "initrd.tar"
+    with tarfile.open(qemu.initrd_of(kernel)) as old, \
+            tarfile.open(out, "w", format=tarfile.USTAR_FORMAT,
+                         encoding="latin-1") as new:
+        for member in old:
+            if member.name not in changes:
+                new.addfile(member, old.extractfile(member))
+        for name, contents in changes.items():
+            if isinstance(contents, bytes):
+                member = tarfile.TarInfo(name)
+                member.size = len(contents)
+                new.addfile(member, io.BytesIO(contents))
+            elif contents is not None:
+                new.add(contents, name)
+    return out
+
+
 @pytest.fixture(scope="module")
 def kernel(request):
     """The product, as a user boots it. Files marked `workshop` get the workshop
@@ -189,10 +231,15 @@ def kernel(request):
     return product("slate.elf", "kernel")
 
 
-def other_kernel(folder, *settings, name="slate-workshop.elf"):
-    """A kernel of a build with these settings of make, in the folder where
-    `make` has it. Files of tests that run beside each other build it one after
-    the other."""
+# Kernels of other builds, by the folder of each: its settings of make.
+KERNELS = {"sanitize": ["SANITIZE=1"], "debug": ["DEBUG=1"], "smp": ["SMP=1"],
+           "smp-debug": ["SMP=1", "DEBUG=1"],
+           "sanitize-debug": ["SANITIZE=1", "DEBUG=1", "DWARF=0"]}
+
+
+def other_kernel(folder, name="slate-workshop.elf"):
+    """A kernel of one of these builds, in the folder where `make` has it. Files
+    of tests that run beside each other build it one after the other."""
     clean = {k: v for k, v in os.environ.items()
              if k not in ("BUILD", "V")}
     there = f"{BUILD_NAME}/{folder}"
@@ -200,7 +247,7 @@ def other_kernel(folder, *settings, name="slate-workshop.elf"):
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(
-            ["make", "--no-print-directory", "-j2", *settings,
+            ["make", "--no-print-directory", "-j2", *KERNELS[folder],
              f"BUILD={there}", kernel], cwd=ROOT, encoding="utf-8",
             check=False, capture_output=True, env=clean)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -210,12 +257,18 @@ def other_kernel(folder, *settings, name="slate-workshop.elf"):
 @pytest.fixture(scope="session")
 def smp():
     """The workshop kernel for several processors."""
-    return other_kernel("smp", "SMP=1")
+    return other_kernel("smp")
 
 
 @pytest.fixture(scope="session")
 def smp_debug():
-    return other_kernel("smp-debug", "SMP=1", "DEBUG=1")
+    return other_kernel("smp-debug")
+
+
+# Four processors, each a thread of the host, for the kernels `smp` and
+# `smp_debug`.
+FOUR = {"initrd": BUILD / "initrd-workshop.tar",
+        "extra": ["-smp", "4", "-accel", "tcg,thread=multi"]}
 
 
 @pytest.fixture(scope="session")

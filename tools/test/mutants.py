@@ -146,6 +146,18 @@ class Program:
              *map(str, objects), *self.libraries, "-o",
              str(out)], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
+    def with_mistake(self, file, changes, folder):
+        """Links the program, after each text (old, new) has been changed in a
+        file that has it once."""
+        text = (ROOT / file).read_text(encoding="utf-8")
+        for old, new in changes:
+            assert text.count(old) == 1, f"{file} has not once: {old}"
+            text = text.replace(old, new)
+        changed, program = Path(folder, "changed.o"), Path(folder, "program")
+        assert self.compile(file, text, changed), "it does not compile"
+        assert self.link(file, changed, program), "it does not link"
+        return program
+
 
 class Tests:
     """The host test program and the one with threads."""

@@ -238,6 +238,22 @@ def run(kernel, members, initrd=None):
             return [(block, typist.block(block)) for block in members]
 
 
+def every_command():
+    """The names of the kernel shell's commands, the workshop's included."""
+    return set(commands.names(
+        path for folder in ("kernel", "mm", "drivers", "tools", "docs")
+        for path in (book.ROOT / folder).rglob("*.c")))
+
+
+def drawings(text):
+    """Pictures, and listings in which something is drawn, of a page."""
+    listings = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M) + \
+        re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
+    return re.findall(r"!\[[^]]+\]\([^)]+\)", text) + \
+        [part for part in listings
+         if len(re.findall(r"[─│┌┐└┘├┤┬┴┼═║]|-->|──", part)) >= 3]
+
+
 def only_workshop():
     """The names of commands and programs that the product does not have."""
     programs = [p for folder in ("user/tests", "docs/labs/*/bin",

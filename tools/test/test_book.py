@@ -15,6 +15,7 @@ from conftest import ROOT, execute, long
 from tools.book import book, hooks, names, search, sources
 from tools.book.edition import Edition
 from tools.grading import labs
+from tools.test.shells import drawings
 
 pytestmark = pytest.mark.plain
 
@@ -81,15 +82,6 @@ def test_a_chapter_leads_to_the_next(chapter):
 
 
 # ---- what a chapter has ------------------------------------------------------
-
-def drawings(text):
-    """Pictures, and listings in which something is drawn."""
-    listings = re.findall(r"(?:^    .*\n|^\n(?=    ))+", text, re.M) + \
-        re.findall(r"^```\w*\n(.*?)^```", text, re.M | re.S)
-    return re.findall(r"!\[[^]]+\]\([^)]+\)", text) + \
-        [part for part in listings
-         if len(re.findall(r"[─│┌┐└┘├┤┬┴┼═║]|-->|──", part)) >= 3]
-
 
 @each
 def test_a_chapter_has_a_drawing(chapter):

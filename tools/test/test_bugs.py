@@ -9,7 +9,6 @@ with `bug -s` they report, and the bug continues. There the column SANITIZE is
 checked, too."""
 # Tests: kernel/mm_debug.c
 
-import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 
@@ -73,8 +72,8 @@ in_modes = pytest.mark.parametrize(
 def test_the_table_names_every_bug(kernel):
     result = qemu.run(kernel, "bug list -j; bug list; poweroff", memory="64",
                       budget=BUDGET)
-    lines = result.text.replace("\r", "").splitlines()
-    bugs = [json.loads(line) for line in lines if line.startswith("{")]
+    lines = qemu.plain(result.text).splitlines()
+    bugs = qemu.json_lines(result.text)
     assert len(bugs) >= 16
     assert {b["name"]: b["what"] for b in bugs} == WHAT
     assert not [line for line in lines if len(line) > 80 and

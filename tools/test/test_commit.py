@@ -3,13 +3,11 @@ machines with little memory."""
 # Tests: kernel/vm/commit.c, user/tests/promise.c, user/lib/mm_sbrk.c
 # Tests: user/bin/free.c
 
-import json
 import re
 
 import pytest
 
-from conftest import sanitized
-from test_sessions import sessions
+from conftest import sanitized, sessions
 from tools.run import qemu
 
 pytestmark = [pytest.mark.workshop, pytest.mark.skipif(
@@ -21,8 +19,7 @@ PAGE = 4  # KiB
 def meminfos(text):
     """The figures of each `meminfo -j`, in pages."""
     found = []
-    for line in re.findall(r'^{"use":.*}', text, re.M):
-        row = json.loads(line)
+    for row in (row for row in qemu.json_lines(text) if "use" in row):
         if row["use"] == "frames":
             found.append({})
         found[-1][row["use"]] = row["pages"]

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from conftest import ROOT
+from tools.test.shells import every_command
 
 pytestmark = pytest.mark.plain
 
@@ -160,16 +161,9 @@ def test_the_page_about_the_tree_answers():
 
 # ---- what pages type -------------------------------------------------------
 
-def shell_commands():
-    """The names of the kernel shell's commands, the workshop's included."""
-    text = "".join(p.read_text(encoding="utf-8") for folder in FOLDERS
-                   for p in (ROOT / folder).rglob("*.c"))
-    return set(re.findall(r"SHELL_COMMAND\(\s*(\w+),", text))
-
-
 @each_page
 def test_commands_and_programs_exist(page):
-    commands = shell_commands()
+    commands = every_command()
     programs = {p.stem for folder in (
         "user/bin", "user/servers", "user/tests", "drivers/servers",
         "docs/labs/*/bin", "docs/labs/*/servers")
@@ -196,14 +190,14 @@ def test_every_shell_command_has_its_help():
     texts = [(ROOT / path).read_text(encoding="utf-8") for path in HELP]
     names = [name for text in texts
              for name in re.findall(r"^= (\w+)", text, re.M)]
-    assert len(names) == len(set(names)) and set(names) == shell_commands()
+    assert len(names) == len(set(names)) and set(names) == every_command()
     assert all(text.startswith("== ") for text in texts)
     for line in "".join(texts).splitlines():
         assert len(line) < 80 and line.isascii(), line
 
 
 def test_every_shell_command_has_its_row():
-    commands = shell_commands()
+    commands = every_command()
     page = (ROOT / "docs/shell.md").read_text(encoding="utf-8")
     firsts = re.findall(r"^\| (`.*?`(?:, `.*?`)*) \|", page, re.M)
     described = {name.split()[0] for cell in firsts for name in named(cell)}

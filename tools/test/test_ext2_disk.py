@@ -4,12 +4,10 @@ counted."""
 # Tests: user/servers/ext2/main.c, user/servers/ramdisk.c
 
 import random
-import shutil
-import tarfile
 
 import pytest
 
-from conftest import tiers
+from conftest import archive, tiers
 from tools.run import disk, qemu
 
 PIECE = 8192
@@ -40,16 +38,6 @@ def test_everything_that_a_disk_must_stand(workshop, tmp_path, block):
     assert disk.read(image, "/kept") == bytes_at(0, 64 * PIECE)
     assert disk.read(image, "/hole") == \
         bytes(400_000) + bytes_at(400_000, PIECE)
-
-
-def archive(kernel, folder, files):
-    """The root file system with more files: {name: path of the contents}."""
-    out = folder / "initrd.tar"
-    shutil.copy(qemu.initrd_of(kernel), out)
-    with tarfile.open(out, "a", format=tarfile.USTAR_FORMAT) as tar:
-        for name, path in files.items():
-            tar.add(path, name)
-    return out
 
 
 def test_numbers_of_files_that_were_lost_are_used_again(workshop, tmp_path):

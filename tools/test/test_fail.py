@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from heap import after_panic, audited, is_error, records  # noqa: F401, fixture
+from tools.test.heap import after_panic, is_error
 
 pytestmark = pytest.mark.workshop
 

@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from heap import (after_panic, audited, box,  # noqa: F401, fixtures
-                  is_error, records, rows)
+from tools.test.heap import (after_panic, audited, box,  # noqa: F401, fixtures
+                             is_error, records, rows)
 
 WORDS = 3  # of an object that are shown
 

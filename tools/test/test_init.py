@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from test_servers import changed
+from conftest import archive
 from tools.run import qemu
 
 
@@ -120,7 +120,7 @@ def test_without_privilege_there_are_no_drivers(kernel):
 def test_a_stanza_with_too_many_words_is_not_used(kernel, tmp_path):
     manifest = (b"server names\n program /sbin/names\n"
                 b"server long\n program /bin/echo 1 2 3 4 5 6 7 8\n")
-    text = session(kernel, "sleep 1", "long", initrd=changed(
+    text = session(kernel, "sleep 1", "long", initrd=archive(
         kernel, tmp_path, {"etc/servers": manifest})).text
     assert "line 3: server long: too many arguments" in text, text
     assert "\n1 2 3" not in text.replace("\r", ""), text

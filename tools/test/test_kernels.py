@@ -4,15 +4,11 @@ alone; `make test DEBUG=1` and others run all tests on such a kernel."""
 
 import pytest
 
-from conftest import BUILD, other_kernel, tiers
+from conftest import BUILD, KERNELS, other_kernel, tiers
 from tools.run import elf, qemu
 
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
-# By the folder of a build: its settings.
-KERNELS = {"sanitize": ["SANITIZE=1"], "debug": ["DEBUG=1"], "smp": ["SMP=1"],
-           "smp-debug": ["SMP=1", "DEBUG=1"],
-           "sanitize-debug": ["SANITIZE=1", "DEBUG=1", "DWARF=0"]}
 PROGRAMS = ("run -p init usertests", "run -p init libtest",
             "run -p init kenbus", "run -p init hackbench",
             "run -p init syscallfuzz -s 7 -n 3000")
@@ -24,7 +20,7 @@ each_kernel = pytest.mark.parametrize("name", tiers(
 
 def boot(name, *commands):
     """A machine with as many processors as the kernel is for."""
-    run = qemu.run(other_kernel(name, *KERNELS[name]),
+    run = qemu.run(other_kernel(name),
                    "; ".join([*commands, "verify", "poweroff"]), memory="64",
                    budget=100_000, initrd=BUILD / "initrd-workshop.tar", extra=[
                        "-smp", "4" if "SMP=1" in KERNELS[name] else "1"]).good()
@@ -38,8 +34,7 @@ def test_suites_of_the_kernel(name):
     cases = run.named["test"]
     assert [e["name"] for e in cases if not e["ok"] or e["skipped"]] == [], \
         run.explain()
-    assert len(cases) == len(elf.kernel_cases(
-        other_kernel(name, *KERNELS[name])))
+    assert len(cases) == len(elf.kernel_cases(other_kernel(name)))
 
 
 @each_kernel

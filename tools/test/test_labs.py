@@ -200,8 +200,8 @@ def bench(lab, kernel, benches, passing):
     if sanitized():
         pytest.skip("labs are graded on an ordinary kernel")
     if lab.cpus > 1:  # with programs, of which each bench copies the objects
-        other_kernel("smp", "SMP=1")
-        other_kernel("smp", "SMP=1", name="initrd-workshop.tar")
+        other_kernel("smp")
+        other_kernel("smp", "initrd-workshop.tar")
     if lab.number not in benches:
         benches[lab.number] = Bench(lab)
         passing.append(benches[lab.number].tree)

@@ -7,7 +7,6 @@ import re
 import pytest
 
 from conftest import ROOT
-from test_book import drawings
 from tools.book import book, hooks
 from tools.grading import labs
 from tools.test import shells
@@ -38,7 +37,7 @@ def test_a_deck_is_a_lecture(lab):
         assert number in slides(text)[0]
     shown = labs.without_notes(labs.SLIDES, text)
     assert shown.count("**Question.**") >= 5
-    assert len(drawings(shown)) >= 3
+    assert len(shells.drawings(shown)) >= 3
     assert "make grade" in slides(text)[-1]
 
 

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-import lint
+from tools.test import lint
 
 pytestmark = pytest.mark.plain
 

@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-from pathlib import Path
 
 import pytest
 
@@ -363,23 +362,6 @@ MISTAKES = [
 ]
 
 
-def plant(file, changes):
-    text = (ROOT / file).read_text(encoding="utf-8")
-    for old, new in changes:
-        assert text.count(old) == 1, f"{file} has not once: {old}"
-        text = text.replace(old, new)
-    return text
-
-
-def with_mistake(program, name, file, changes, folder):
-    """Links the program with the changed file."""
-    changed, out = Path(folder, "changed.o"), Path(folder, name)
-    assert program.compile(file, plant(file, changes), changed), \
-        "it does not compile"
-    assert program.link(file, changed, out), "it does not link"
-    return out
-
-
 @pytest.mark.spread
 @pytest.mark.parametrize(
     ("file", "changes", "case"),
@@ -391,12 +373,12 @@ def test_a_planted_mistake_is_found(file, changes, case):
         if case is None:
             program = mutants.Program("races-mag",
                                       ["-no-pie", "-Wl,--gc-sections"])
-            done = mmraces("-m2", 1, PLANTED_SEEDS, program=with_mistake(
-                program, "mmraces", file, changes, folder))
+            done = mmraces("-m2", 1, PLANTED_SEEDS,
+                           program=program.with_mistake(file, changes, folder))
         else:
             program = mutants.Program("magazines", [
                 "-fsanitize=address,undefined", "-lcmocka", "-lpthread",
                 "-lm"])
-            done = mmtest(case, program=with_mistake(
-                program, "mmtest", file, changes, folder))
+            done = mmtest(case,
+                          program=program.with_mistake(file, changes, folder))
         assert done.returncode != 0, done.stdout

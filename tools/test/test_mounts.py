@@ -8,18 +8,13 @@ lets it. So what has to happen within a time is one line of commands."""
 # Tests: kernel/fs/userfs.c
 # Tests: kernel/fs/userfs_ops.c, kernel/syscall/mount.c
 
-import json
 import re
-import tarfile
 
 import pytest
 
+from conftest import archive
 from tools.run import qemu
-
-
-def records(text):
-    return [json.loads(line) for line in text.splitlines()
-            if line.startswith("{")]
+from tools.run.qemu import json_lines
 
 
 # ---- without a prompt ------------------------------------------------------
@@ -54,11 +49,11 @@ def test_reap_all_asks_for_unused_inodes_first(kernel):
 # Counted, so that waiting costs no time.
 
 def mounts(machine):
-    return {r["path"]: r for r in records(machine.command("mounts -j"))}
+    return {r["path"]: r for r in json_lines(machine.command("mounts -j"))}
 
 
 def inodes(machine):
-    return next(r for r in records(machine.command("kmastat -j inode"))
+    return next(r for r in json_lines(machine.command("kmastat -j inode"))
                 if r.get("cache") == "inode")
 
 
@@ -78,16 +73,9 @@ def serve(machine, command):
 def test_the_name_of_a_mount_is_one_column(boot, kernel, tmp_path, name, shown):
     """Whatever is in it. df and `umount -f` find the mount by what they
     read."""
-    archive = tmp_path / "initrd.tar"
-    with tarfile.open(qemu.initrd_of(kernel)) as old, \
-            tarfile.open(archive, "w", format=tarfile.USTAR_FORMAT,
-                         encoding="latin-1") as new:
-        for member in old:
-            new.addfile(member, old.extractfile(member))
-        member = tarfile.TarInfo(f"tmp/{name}")
-        member.type = tarfile.DIRTYPE
-        new.addfile(member)
-    machine = boot(initrd=archive, counted=True)
+    (tmp_path / "empty").mkdir()
+    machine = boot(counted=True, initrd=archive(
+        kernel, tmp_path, {f"tmp/{name}": tmp_path / "empty"}))
     machine.prompt()
     machine.command("run -b -p sh -c 'memfs /tmp/m*'")
     machine.command("run sleep 0.1")
@@ -189,7 +177,7 @@ def test_a_forced_unmount(boot, workshop):
     machine.command(f"run -p kill -9 {server}")
     machine.command("run sleep 0.1")
     assert "umount:" not in machine.command("run -p umount /tmp/s")
-    left = records(machine.command("kmastat -j userfs"))[0]
+    left = json_lines(machine.command("kmastat -j userfs"))[0]
     assert left["inuse"] == 0
     assert "every invariant holds" in machine.command("verify")
 

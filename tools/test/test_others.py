@@ -2,7 +2,6 @@
 tests of programs and workloads, counts every byte, and says what it has not."""
 # Tests: mm/others/serve.c, kernel/shell/cmd_others.c
 
-import json
 import re
 from collections import Counter
 
@@ -10,7 +9,6 @@ import pytest
 
 from conftest import (BUILD, BUILD_NAME, OTHERS, OTHERS_SHARED, ROOT, execute,
                       long, other_kernel, product, tiers)
-from test_magazines import with_mistake
 from tools.run import qemu
 from tools.test import mutants
 
@@ -68,9 +66,7 @@ def test_the_log_names_it(worked):
 
 
 def objects(run, end=r"\Z"):
-    text = re.split(end, qemu.plain(run.text))[0]
-    return [json.loads(line) for line in text.splitlines()
-            if line.startswith("{")]
+    return qemu.json_lines(re.split(end, run.text)[0])
 
 
 def work(run):
@@ -150,7 +146,7 @@ def test_memory_runs_out_and_comes_back(name):
 def test_several_processors(name):
     """It is checked also while programs run on four of them."""
     run = qemu.run(
-        other_kernel("smp", "SMP=1", name=f"slate-{name}.elf"),
+        other_kernel("smp", f"slate-{name}.elf"),
         "; ".join([*PROGRAMS, "run -p init hackbench", "run -b hackbench",
                    "verify", "run -b spike", "verify", "run walk",
                    "run sleep 5", "reap -a", "cpus", "verify", "kmastat -j",
@@ -442,8 +438,8 @@ def mistakes():
 def test_a_planted_mistake_is_found(tmp_path, name, old, new, case):
     program = mutants.Program("host", ["-fsanitize=address,undefined",
                                        "-lcmocka", "-lpthread", "-lm"])
-    mistaken = with_mistake(program, "mmtest", f"mm/others/{name}.c",
-                            [(old, new)], tmp_path)
+    mistaken = program.with_mistake(f"mm/others/{name}.c", [(old, new)],
+                                    tmp_path)
     done = execute(mistaken, case, ASAN_OPTIONS="detect_leaks=0")
     assert done.returncode != 0, done.stdout
     assert f"not ok 1 - {case}" in done.stdout

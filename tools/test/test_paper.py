@@ -6,8 +6,7 @@ import re
 import pytest
 
 from conftest import ROOT
-from tools.test.test_docs import shell_commands
-from tools.test.test_statements import cases  # noqa: F401 (a fixture)
+from tools.test.shells import every_command
 
 TEXT = (ROOT / "kernel/shell/paper.txt").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^= (.+)\n((?:(?!=).*\n)+)", TEXT, re.M))
@@ -32,8 +31,8 @@ def test_the_sections_are_those_of_the_book():
 
 
 @pytest.mark.parametrize("number", SECTIONS)
-def test_what_a_section_names_exists(number, cases):  # noqa: F811
-    commands, body = shell_commands(), SECTIONS[number]
+def test_what_a_section_names_exists(number, cases):
+    commands, body = every_command(), SECTIONS[number]
     for line in filter(None, values(body, "commands").split(", ")):
         assert line.split()[0] in commands, line
         if line.startswith("run "):

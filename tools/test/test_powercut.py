@@ -13,7 +13,7 @@ import time
 
 import pytest
 
-from conftest import tiers
+from conftest import FOUR, long, tiers
 from tools.run import disk, qemu, watchdog
 
 pytestmark = pytest.mark.workshop
@@ -78,6 +78,12 @@ def found(image, name):
     [1], [3], range(4, SEEDS + 1), samples=[2]))
 def test_power_cut(kernel, tmp_path, seed):
     cut_and_check(kernel, tmp_path, seed)
+
+
+@long
+@pytest.mark.plain
+def test_power_cut_of_four_processors(smp, tmp_path):
+    cut_and_check(smp, tmp_path, 1, **FOUR)
 
 
 def cut_and_check(kernel, tmp_path, seed, **options):

@@ -2,30 +2,23 @@
 console, and leak nothing."""
 # Tests: kernel/shell/cmd_run.c
 
-import json
 import re
 import tarfile
 
 import pytest
 
-from conftest import BUILD, memory, tiers
-from heap import is_error
-from test_ext2_disk import archive
-from tools.test import fuzz
+from conftest import BUILD, archive, memory, tiers
 from tools.run import qemu, watchdog
+from tools.run.qemu import json_lines
+from tools.test import fuzz
+from tools.test.heap import is_error
 
 LOST = r"has lost the console[^\n]*\n"
 BACKSLASH = "\x1c"
 
 
-def records(text):
-    """The JSON lines in a command's output."""
-    return [json.loads(line) for line in text.splitlines()
-            if line.startswith("{")]
-
-
 def tasks(machine):
-    return {t["pid"]: t for t in records(machine.command("ps -j"))}
+    return {t["pid"]: t for t in json_lines(machine.command("ps -j"))}
 
 
 def programs(machine):
@@ -41,7 +34,7 @@ def programs(machine):
 def in_use(machine):
     """{cache: objects in use}, but for inodes, which stay in memory, and what
     the allocator has for its own slabs."""
-    rows = records(machine.command("kmastat -j"))[:-1]
+    rows = json_lines(machine.command("kmastat -j"))[:-1]
     return {row["cache"]: row["inuse"] for row in rows
             if row["kind"] != "internal" and
             row["cache"] != "inode"}
@@ -58,7 +51,7 @@ SLEEPER = 'run sh -c "echo started; sleep 1000"'
 
 
 def slab_bytes(machine):
-    return records(machine.command("kmastat -j"))[-1]["total"]["mem"]
+    return json_lines(machine.command("kmastat -j"))[-1]["total"]["mem"]
 
 
 CLEAN = "every invariant holds"

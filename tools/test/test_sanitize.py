@@ -9,7 +9,6 @@ the sanitizers, and test_bugs.py compares the reports of planted bugs there."""
 import pytest
 
 from conftest import BUILD, long, other_kernel
-from test_kernels import KERNELS
 from tools.book import book
 from tools.run import qemu
 from tools.test import shells
@@ -19,7 +18,7 @@ pytestmark = long
 
 @pytest.fixture(scope="module")
 def sanitized():
-    return other_kernel("sanitize-debug", *KERNELS["sanitize-debug"])
+    return other_kernel("sanitize-debug")
 
 
 def test_transcripts_of_the_sanitized_kernel(sanitized):

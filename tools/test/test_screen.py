@@ -231,7 +231,7 @@ def test_many_findings_take_little_time_and_room():
 def test_what_a_lab_allows(lab):
     """The solution is taken, and allowed.toml is what it needs."""
     if lab.cpus > 1:
-        other_kernel("smp", "SMP=1")
+        other_kernel("smp")
     path = ROOT / lab.folder / "allowed.toml"
     assert path.read_text("utf-8") == \
         screen.text_of(screen.computed(ROOT, lab)), \

@@ -3,25 +3,19 @@
 user/tests/drivertest tries."""
 # Tests: kernel/shell/cmd_servers.c, kernel/syscall/servers.c
 
-import io
-import json
 import re
-import tarfile
 
 import pytest
 
+from conftest import archive
 from tools.run import qemu
+from tools.run.qemu import json_lines
 
 pytestmark = pytest.mark.workshop
 
 REFUSED = re.compile(r"drivertest \(pid \d+\) killed at 0x[0-9a-f]+: "
                      r"general protection \(#GP\): ports? (0x[0-9a-f]+)"
                      r"(?: is not granted|-0x[0-9a-f]+ are not all granted)")
-
-
-def records(text):
-    return [json.loads(line) for line in text.splitlines()
-            if line.startswith("{")]
 
 
 def counted(kernel, commands, **options):
@@ -69,7 +63,7 @@ def test_no_port_beside_the_granted_ones(privileged):
 
 def test_servers_in_json(granted, privileged):
     for text in granted, privileged:
-        rows = [r for r in records(text) if "server" in r]
+        rows = [r for r in json_lines(text) if "server" in r]
         # A server that has ended has no grant.
         rest = {"server": "drivertest", "pid": 0, "state": "free", "dma": 4,
                 "dma_used": 0, "program": "/bin/drivertest"}
@@ -80,7 +74,7 @@ def test_servers_in_json(granted, privileged):
 
 
 def test_irqs_count_and_go_back(granted):
-    lines = {r["line"]: r for r in records(granted) if "line" in r}
+    lines = {r["line"]: r for r in json_lines(granted) if "line" in r}
     assert len(lines) == 16
     assert lines[8]["count"] >= 5 and "owner" not in lines[8]
     assert all(lines[i]["masked"] and lines[i]["port"] == 0 for i in (5, 8))
@@ -120,7 +114,7 @@ def test_grants_in_use(boot):
     pid = int(re.search(running, text, re.M)[1])
     machine.until("irqs -j", r'"line":5,.*"owner":"drivertest')
     assert all(len(line) <= 80 for line in text.splitlines()), text
-    lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
+    lines = {r["line"]: r for r in json_lines(machine.command("irqs -j"))}
     assert lines[5]["owner"] == f"drivertest({pid})" and lines[5]["port"] > 0
     assert not lines[5]["masked"] and "owner" not in lines[8]
     refused = machine.command("run -s drivertest")
@@ -135,7 +129,7 @@ def test_grants_in_use(boot):
     assert "user" in text and f"task {pid} (drivertest)" in text, text
     machine.command(f"kill {pid}")
     machine.until("servers -j", r'"server":"drivertest".*"state":"free"')
-    lines = {r["line"]: r for r in records(machine.command("irqs -j"))}
+    lines = {r["line"]: r for r in json_lines(machine.command("irqs -j"))}
     assert "owner" not in lines[5] and lines[5]["masked"]
     assert "drivertest: 0 failures" in machine.command("run -s drivertest")
     assert "every invariant holds" in machine.command("verify")
@@ -147,7 +141,7 @@ def test_a_line_goes_with_its_grant(kernel, how):
     """It does although another task, a child or a program, has the port."""
     text = counted(kernel, f"run -b -s drivertest {how}; run sleep 1; irqs -j; "
                    "servers -j; ports; ps -j; verify")
-    rows = records(text)
+    rows = json_lines(text)
     line = next(r for r in rows if r.get("line") == 5)
     own = next(r for r in rows if r.get("server") == "drivertest")
     assert any(r.get("name") in ("drivertest", "sleep") for r in rows), text
@@ -169,28 +163,11 @@ def test_a_session_has_its_name_server(boot):
     assert "plain-0" in machine.settle("program")
     machine.send("exit\r")
     machine.prompt()
-    rows = {r["server"]: r for r in records(machine.command("servers -j"))}
+    rows = {r["server"]: r for r in json_lines(machine.command("servers -j"))}
     assert rows["names"]["pid"] == 0, rows
 
 
 # ---- other archives --------------------------------------------------------
-
-def changed(kernel, folder, change):
-    """The archive with some files changed: {name: bytes, or None}."""
-    out = folder / "initrd.tar"
-    with tarfile.open(qemu.initrd_of(kernel)) as old, \
-            tarfile.open(out, "w", format=tarfile.USTAR_FORMAT) as new:
-        for member in old.getmembers():
-            name = member.name.strip("./")
-            data = old.extractfile(member).read() if member.isfile() else None
-            if name in change:
-                data = change[name]
-                if data is None:
-                    continue
-                member.size = len(data)
-            new.addfile(member, None if data is None else io.BytesIO(data))
-    return out
-
 
 def test_errors_in_the_manifest(kernel, tmp_path):
     """Each error is reported with its line; correct stanzas are used."""
@@ -212,7 +189,7 @@ server last
 """
     text = counted(kernel, "servers; run -s bad; run -s last; run drivertest "
                    "plain; verify",
-                   initrd=changed(kernel, tmp_path, {"etc/servers": manifest}))
+                   initrd=archive(kernel, tmp_path, {"etc/servers": manifest}))
     for line in ("/etc/servers:1: 'irq' precedes the first server",
                  "/etc/servers:6: '0x1f0-0x1fg' is not a range of ports; they "
                  "are 0x0-0xffff",
@@ -230,7 +207,7 @@ server last
 
 def test_without_a_manifest(kernel, tmp_path):
     text = counted(kernel, "servers; run drivertest plain; run init true",
-                   initrd=changed(kernel, tmp_path, {"etc/servers": None}))
+                   initrd=archive(kernel, tmp_path, {"etc/servers": None}))
     assert "(/etc/servers grants nothing)" in text, text
     assert "exit code" not in text and "killed" not in text, text
 

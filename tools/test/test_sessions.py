@@ -3,20 +3,14 @@ and programs outside every session go on, other sessions too unless all memory
 is taken; the end of the session gives all back."""
 # Tests: kernel/object/session.c, user/tests/bomb.c
 
-import json
 import re
 
 import pytest
 
+from conftest import sessions
 from tools.run import qemu
 
 pytestmark = pytest.mark.workshop
-
-
-def sessions(text):
-    rows = [json.loads(line) for line in text.splitlines()
-            if line.startswith('{"session"')]
-    return {row.pop("session"): row for row in rows}
 
 
 @pytest.mark.parametrize("kind, resource, error, share, least", [

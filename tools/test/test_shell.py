@@ -2,13 +2,12 @@
 messages for wrong input."""
 # Tests: kernel/shell/shell.c, kernel/shell/cmd_general.c, drivers/serial.c
 
-import json
 import re
 
 import pytest
 
-from heap import is_error
 from tools.run import qemu
+from tools.test.heap import is_error, records
 
 UP, DOWN, RIGHT, LEFT = ("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D")
 HOME, END, DELETE = ("\x1b[H", "\x1b[F", "\x1b[3~")
@@ -140,8 +139,7 @@ def test_ps_says_the_same_in_both_rings(shell):
 
 
 def test_kmastat_of_ring_3_has_every_cache(shell):
-    kernels = [json.loads(line) for line
-               in shell.command("kmastat -j").splitlines()[:-1]]
+    kernels = records(shell, "kmastat -j")[:-1]
     programs = [line.split() for line
                 in shell.command("run kmastat").splitlines()[1:]]
     assert sorted([r["cache"], r["size"], r["chunk"]] for r in kernels) \
@@ -172,13 +170,6 @@ def test_a_line_that_is_too_long_gives_one_line(shell):
     "slabs -j kmem_cache", "pages -j", "meminfo -j"])
 def test_json_is_an_object_per_line(shell, line):
     assert records(shell, line)
-
-
-def records(shell, line):
-    """The JSON lines that a command prints."""
-    found = [json.loads(text) for text in shell.command(line).splitlines()]
-    assert all(isinstance(record, dict) for record in found)
-    return found
 
 
 def test_totals_agree_with_each_other_and_with_buddy(shell):

@@ -2,17 +2,14 @@
 each time, and that programs pass their tests there."""
 # Tests: kernel/task/sched.c
 
-import json
 import re
 
 import pytest
 
-import fuzz
 from conftest import ROOT, long
-from test_powercut import cut_and_check
 from test_smp_start import INITRD, run
-from test_storm import kill_ten_times
-from tools.run import gdb
+from tools.run import gdb, qemu
+from tools.test import fuzz
 
 pytestmark = [long, pytest.mark.plain]
 
@@ -22,11 +19,8 @@ WORK = ("run -p init usertests", "run kenbus", "run hackbench -g 4",
 # A row of `cpus`: switches, idle share.
 SHARES = re.compile(r"(?m)^ *\d +\d+ \w+ +(\d+) +(\d+) \w+$")
 
-
 # Each processor is a thread of the host.
-THREADS = ["-accel", "tcg,thread=multi"]
-AT_ONCE = {"counted": False, "extra": THREADS}
-FOUR = {"initrd": INITRD, "extra": ["-smp", "4", *THREADS]}
+AT_ONCE = {"counted": False, "extra": ["-accel", "tcg,thread=multi"]}
 
 
 def shares(text):
@@ -53,8 +47,7 @@ def test_ps_says_where_each_task_ran(smp):
     done = run(smp, 4, "run -b hackbench -l 10000", "run sleep 0.05", "ps",
                "ps -j")
     assert " PRI CPU CPU(ms) " in done.text
-    tasks = [json.loads(line) for line in
-             re.findall(r'(?m)^\{"pid":.*$', done.text)]
+    tasks = qemu.json_lines(done.text)
     rows = re.findall(r"(?m)^ *(\d+) .{26} +\d ([ \d-]{3}) +\d+ +\d+ \S+ +\w+$",
                       done.text)
     assert len(rows) == len(tasks) > 5, done.text
@@ -135,11 +128,3 @@ def test_random_calls(smp, program, steps):
     wrong, _, done = fuzz.fuzz(smp, 3, steps, program, initrd=INITRD,
                                extra=["-smp", "4"])
     assert not wrong, f"{wrong}\n{done.explain()}"
-
-
-def test_the_disk_driver_dies_at_work(smp, tmp_path):
-    kill_ten_times(smp, tmp_path, 1, **FOUR)
-
-
-def test_the_power_is_cut(smp, tmp_path):
-    cut_and_check(smp, tmp_path, 1, **FOUR)

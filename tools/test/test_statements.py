@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from conftest import ROOT
+from conftest import ROOT, named_cases
 
 pytestmark = pytest.mark.plain
 
@@ -21,20 +21,6 @@ MAGAZINES = re.findall(r"^\| M-(\d+) \| ([^|]+) \| ([^|]+) \|$",
 
 PROMISES = re.findall(r"^\| ([A-Z`][^|]+) \| [^|]+ \| ([^|]*) \|$",
                       (ROOT / "docs/security.md").read_text("utf-8"), re.M)
-
-
-def names(pattern, *folders):
-    """SUITE.CASE of every case in the sources below these folders."""
-    return {f"{suite}.{case}" for folder in folders
-            for path in (ROOT / folder).rglob("*.c")
-            for suite, case in re.findall(pattern, path.read_text("utf-8"))}
-
-
-@pytest.fixture(scope="module")
-def cases():
-    """Of every KTEST in the tree."""
-    return names(r"\bKTEST\(\s*(\w+),\s*(\w+)\s*\)", "mm", "kernel", "drivers",
-                 "tools", "docs")
 
 
 def exists(name, known):
@@ -77,7 +63,8 @@ def test_tests_of_a_statement_are_in_its_row(cases):
 
 
 def test_every_promise_has_tests_that_exist(cases):
-    known = cases | names(r"\bTEST\w*\((\w+), (\w+)", "user/tests/usertests")
+    known = cases | named_cases(r"\bTEST\w*\((\w+), (\w+)",
+                                "user/tests/usertests")
     assert len(PROMISES) > 30
     for promise, tests in PROMISES:
         listed = re.findall(r"`([\w.]+(?:::\w+)?)`", tests)

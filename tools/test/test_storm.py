@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from conftest import tiers
+from conftest import FOUR, long, tiers
 from tools.run import disk, qemu
 
 pytestmark = pytest.mark.workshop
@@ -28,6 +28,12 @@ def inuse(part):
 @pytest.mark.parametrize("seed", tiers((), [1], range(2, SEEDS + 1)))
 def test_ata_is_killed_ten_times(kernel, tmp_path, seed):
     kill_ten_times(kernel, tmp_path, seed)
+
+
+@long
+@pytest.mark.plain
+def test_ata_is_killed_beside_four_processors(smp, tmp_path):
+    kill_ten_times(smp, tmp_path, 1, **FOUR)
 
 
 def kill_ten_times(kernel, tmp_path, seed, **options):

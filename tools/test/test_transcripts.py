@@ -1,7 +1,6 @@
 """The book's transcripts of the two shells agree with Slate's output, as does
 its table of caches. `make transcripts` writes the transcripts anew."""
 
-import json
 import re
 
 import pytest
@@ -36,8 +35,7 @@ def test_the_table_of_caches_is_theirs(kernel):
     """Names, sizes of objects, and those without a constructed state; and the
     sizes in all listings of `kmastat`, which shells.py does not compare."""
     text = qemu.run(kernel, "kmastat -j; poweroff").text
-    caches = [json.loads(line) for line in text.splitlines()
-              if line.startswith('{"cache"')]
+    caches = [row for row in qemu.json_lines(text) if "cache" in row]
     page = (ROOT / "docs/slab.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| ([\d,]+) \| .* \| (.+) \|$", page, re.M)
     assert {(name, int(size.replace(",", "")), state != "none")

@@ -5,8 +5,7 @@ writes to /dev/debug, the notes of a failed case from the console."""
 
 import pytest
 
-from conftest import BUILD
-from test_sessions import sessions
+from conftest import BUILD, sessions
 from tools.run import elf, qemu
 from tools.test import tap
 

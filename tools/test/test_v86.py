@@ -3,8 +3,7 @@ that v86 cannot do is skipped, and the reason is printed."""
 
 import pytest
 
-from conftest import BUILD, ROOT, product
-from test_ext2_disk import archive
+from conftest import BUILD, ROOT, archive, product
 from tools.run import elf, v86
 from tools.test import tap
 

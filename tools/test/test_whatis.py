@@ -4,7 +4,7 @@ in freed ones."""
 import re
 import subprocess
 
-from heap import records, rows
+from tools.test.heap import records, rows
 
 
 def test_whatis_knows_the_allocators_own(shell):
