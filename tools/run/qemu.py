@@ -650,6 +650,18 @@ class Machine:
         text = self.prompt()
         return plain(text).split("\n", 1)[-1].rsplit(self.PROMPT, 1)[0]
 
+    def program(self, line):
+        """Types a line to a program that reads lines, as sh; returns the output
+        up to where a program reads again."""
+        self.send(line + "\r")
+        return self.settle("program")
+
+    def stopped(self, line):
+        """Types a command that ends in a panic, or one to the shell after a
+        panic; returns the output up to that shell's prompt."""
+        self.send(line + "\r")
+        return plain(self.expect(r"\nslate!> ", unless=r"\nslate> "))
+
     def until(self, line, pattern):
         """Types a command again and again until its output has a match of
         `pattern`; returns that output."""

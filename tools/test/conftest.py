@@ -278,12 +278,15 @@ def iso():
 
 @pytest.fixture
 def boot(kernel):
-    """boot(...) starts a machine on the kernel; it ends with the test."""
+    """boot(...) starts a machine on the kernel and, unless told not to, waits
+    for its prompt; it ends with the test."""
     machines = []
 
-    def start(*args, **options):
+    def start(*args, wait=True, **options):
         machine = qemu.Machine(options.pop("image", kernel), *args, **options)
         machines.append(machine)
+        if wait:
+            machine.prompt()
         return machine
 
     yield start

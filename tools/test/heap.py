@@ -6,8 +6,6 @@ import re
 
 import pytest
 
-from tools.run import qemu
-
 
 def records(shell, line):
     return [json.loads(text) for text in shell.command(line).splitlines()]
@@ -34,18 +32,6 @@ def audited(shell):
                   "kmem alloc spy 10; kmem free spy 4")
     yield "spy"
     shell.command("kmem free spy all; kmem destroy spy")
-
-
-def after_panic(machine):
-    """Stops a machine. Returns a function that types a command there and
-    returns its output."""
-    machine.send("panic on purpose\r")
-    machine.expect(r"\nslate!> ")
-
-    def command(line):
-        machine.send(line + "\r")
-        return qemu.plain(machine.expect(r"\nslate!> "))
-    return command
 
 
 def is_error(text):

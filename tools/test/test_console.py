@@ -5,8 +5,7 @@ import re
 
 
 def begin(machine, command):
-    """Starts a program that prints when it reads, and waits for that."""
-    machine.prompt()
+    """Starts a program, and waits for the echo of that line."""
     machine.send(command + "\r")
     machine.expect(r"\n")
 
@@ -43,7 +42,6 @@ def test_interrupt_ends_the_program(boot):
 
 def test_interrupt_typed_ahead_is_not_lost(boot):
     machine = boot()
-    machine.prompt()
     machine.send("run sleep 1000\r\x03")
     machine.expect(r"\^C\r?\n")
     machine.prompt()
@@ -52,7 +50,7 @@ def test_interrupt_typed_ahead_is_not_lost(boot):
 def test_keys_typed_on_the_line_while_the_kernel_boots_are_read(boot):
     """The first key comes before the FIFOs are enabled, which empties them. A
     second one could come just then, and be lost: see drivers/serial.c."""
-    machine = boot(extra=["-S"])
+    machine = boot(wait=False, extra=["-S"])
     machine.send("e")
     machine.qmp.execute("cont")
     machine.expect(r"slate> e")
@@ -103,8 +101,7 @@ def test_the_prompt_is_there_after_the_way_back(boot):
     machine.send("\x1c")
     machine.expect(r"has lost the console")
     machine.prompt()
-    machine.send("continue\r")
-    assert machine.settle("program").endswith("\r$ echo ba\x1b[K\r\x1b[9C")
+    assert machine.program("continue").endswith("\r$ echo ba\x1b[K\r\x1b[9C")
     machine.send("ck\r")
     machine.expect(r"\nback\r?\n")
 
@@ -146,10 +143,8 @@ def test_another_session_takes_neither_keys_nor_mode_nor_signals(boot,
     """Three processes of session 1 try without end while a shell in a session
     of its own is used."""
     machine = boot(image=workshop)
-    machine.prompt()
     machine.command("run -b ttygrab")
-    machine.send("sh\r")
-    machine.settle("program")
+    machine.program("sh")
     for line in ("one", "two", "three"):
         machine.send(f"echo {line}\r")
         machine.expect(rf"\n{line}\r?\n")
@@ -171,16 +166,12 @@ def test_a_program_in_the_background_gets_no_keys(boot):
     """Neither one of the kernel's shell, in the same session, nor one of
     sh."""
     machine = boot()
-    machine.prompt()
     machine.command("run -b cat")
-    machine.send("run sh\r")
-    machine.settle("program")
-    machine.send("cat &\r")
-    machine.settle("program")
+    machine.program("run sh")
+    machine.program("cat &")
     machine.send("echo mine\r")
     machine.expect(r"\nmine\r?\n")
     machine.settle("program")
-    machine.send("cat && cat & cat | wc -l &\r")
-    machine.settle("program")
+    machine.program("cat && cat & cat | wc -l &")
     machine.send("echo mine too\r")
     machine.expect(r"\nmine too\r?\n")

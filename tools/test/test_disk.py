@@ -65,7 +65,6 @@ def driven(boot):
     """driven(disk, …): a machine with these disks and the driver."""
     def begin(*disks, options=""):
         machine = boot(disks=disks)
-        machine.prompt()
         machine.command("run -b -s names")
         start(machine, options)
         return machine

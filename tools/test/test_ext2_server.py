@@ -144,7 +144,7 @@ def bad_disk(boot, path):
     disk.make(path / "disk.img", 2, source, block=1024)
     bad = [disk.debugfs(path / "disk.img", f"bmap {name} 1").split()[-1]
            for name in ("/d", "/script")]
-    m = boot(disks=[qemu.failing_disk(path / "disk.img", *(
+    m = boot(wait=False, disks=[qemu.failing_disk(path / "disk.img", *(
         {"event": "read_aio", "sector": int(block) * 2 + half, "errno": 5}
         for block in bad for half in (0, 1)))])
     drive(m)
@@ -177,12 +177,10 @@ def test_what_cannot_be_read_is_no_end(boot, tmp_path):
         f"sh: absent: {error}sh: exit code 126\n"
     assert sh(m, "sh /disk/script && echo ON") == \
         f"begun\nsh: /disk/script: {error}sh: exit code 128\n"
-    m.send("sh\r")
-    m.settle("program")
-    m.send(f"echo /disk/d/{known[0]}\tX\r")
-    assert f"\n/disk/d/{known[0]}X" in qemu.plain(m.settle("program"))
-    m.send("exit\r")
-    m.prompt()
+    m.program("sh")
+    said = qemu.plain(m.program(f"echo /disk/d/{known[0]}\tX"))
+    assert f"\n/disk/d/{known[0]}X" in said
+    m.command("exit")
     assert m.command("run rm -r /disk/d") == \
         f"rm: /disk/d: {error}rm: exit code 1\n"
     assert "file-" not in m.command("run ls /disk/d")
@@ -231,7 +229,8 @@ def test_system_calls_do_on_a_disk_what_they_do_in_memory(boot, workshop,
                                                           tmp_path):
     """The tests of files work in /tmp."""
     disk.make(tmp_path / "disk.img", 16)
-    machine = boot(image=workshop, disks=[tmp_path / "disk.img"])
+    machine = boot(wait=False, image=workshop,
+                   disks=[tmp_path / "disk.img"])
     drive(machine)
     serve(machine, "/tmp")
     said = machine.command("run usertests file tree")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tools.test.heap import after_panic, is_error
+from tools.test.heap import is_error
 
 pytestmark = pytest.mark.workshop
 
@@ -49,17 +49,15 @@ def test_wrong_input_is_refused(shell, line):
 def test_an_interrupted_series_counts_each_run(boot):
     """^C comes in the first run, whose first request fails."""
     machine = boot()
-    machine.prompt()
     machine.send("fail slab kenbus\r\x03")
     assert "kenbus: 1 requests failed in turn; 0 leaked" in machine.prompt()
 
 
 def test_a_stopped_machine_shows_the_setting(boot):
     machine = boot()
-    machine.prompt()
-    command = after_panic(machine)
+    machine.stopped("panic on purpose")
     for line, said in (
             ("fail", "no failure"),
             ("fail slab ls", "fail: cannot work on a stopped"),
             ("bug double-free", "bug: cannot work on a stopped")):
-        assert re.search(said, command(line)), line
+        assert re.search(said, machine.stopped(line)), line

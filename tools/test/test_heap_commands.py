@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tools.test.heap import (after_panic, audited, box,  # noqa: F401, fixtures
+from tools.test.heap import (audited, box,  # noqa: F401, fixtures
                              is_error, records, rows)
 
 WORDS = 3  # of an object that are shown
@@ -409,11 +409,10 @@ def test_wrong_input_is_refused(shell, line):
 
 def test_all_of_it_works_after_a_panic(boot):
     machine = boot("kmem.debug=U,inode")
-    machine.prompt()
     machine.command("kmem create spy 100; debug +FPZU spy; kmem alloc spy 3; "
                     "run ls")
-    command = after_panic(machine)
-    obj = int(command("cache -o alloc -j spy -n 1")
+    machine.stopped("panic on purpose")
+    obj = int(machine.stopped("cache -o alloc -j spy -n 1")
               .split('"addr":')[1].split(",")[0])
     for line, said in (
             ("debug", r"spy +FPZU"), ("log -n 3", "transactions kept"),
@@ -425,5 +424,5 @@ def test_all_of_it_works_after_a_panic(boot):
             (f"slabs {obj:x}", "play_alloc"),
             ("slabs spy", "###"), ("verify spy", r"spy +\d+ +0 "),
             ("pages -r", "slab +spy"), ("debug +S spy", r"3 objects are")):
-        assert re.search(said, command(line)), line
+        assert re.search(said, machine.stopped(line)), line
     assert len(machine.events("panic")) == 1

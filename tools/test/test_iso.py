@@ -23,7 +23,6 @@ def test_iso_boots(boot, iso, how):
                 "usb-storage,drive=stick,bootindex=1"],
     }[how]
     machine = boot(boot=arguments, screen=True)
-    machine.prompt()
     assert "kmem_cache" in machine.command("kmastat")
     machine.send("poweroff\r")
     machine.wait()
@@ -44,7 +43,6 @@ def test_only_a_bios_finds_it(iso):
 def test_a_reboot_boots_again(boot, iso):
     machine = boot(boot=["-cdrom", str(iso), "-boot", "d"],
                    extra=["-action", "reboot=reset"])
-    machine.prompt()
     machine.send("reboot\r")
 
     def prompts():

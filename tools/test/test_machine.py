@@ -11,7 +11,6 @@ import pytest
 from conftest import ROOT, debug, memory, sanitized
 from tools.run import qemu
 
-PANIC_PROMPT = r"slate!> "
 PANIC_STATUS = 4 << 1 | 1  # PANIC_EXIT, as isa-debug-exit returns it
 
 
@@ -19,7 +18,6 @@ PANIC_STATUS = 4 << 1 | 1  # PANIC_EXIT, as isa-debug-exit returns it
 
 def test_keyboard_types_on_both_consoles(boot):
     machine = boot(screen=True)
-    machine.prompt()
     machine.keys("e", "c", "h", "o", "spc", "shift-a", "b", "shift-1", "ret")
     machine.expect(r"\nAb!\r?\n")
     machine.wait_screen(r"^Ab! *$")
@@ -28,7 +26,6 @@ def test_keyboard_types_on_both_consoles(boot):
 
 def test_caps_lock_control_and_arrows(boot):
     machine = boot(screen=True)
-    machine.prompt()
     machine.keys("e", "c", "h", "o", "spc", "caps_lock", "a", "shift-b", "1",
                  "caps_lock", "c", "ret")
     machine.expect(r"\nAb1c\r?\n")
@@ -42,7 +39,6 @@ def test_caps_lock_control_and_arrows(boot):
 
 def test_serial_output_is_on_the_screen(boot):
     machine = boot(screen=True)
-    machine.prompt()
     machine.send("echo seen-on-both\r")
     machine.expect(r"\nseen-on-both")
     machine.wait_screen(r"^seen-on-both *$")
@@ -50,7 +46,6 @@ def test_serial_output_is_on_the_screen(boot):
 
 def test_scrollback(boot):
     machine = boot(screen=True)
-    machine.prompt()
     machine.command("echo a-mark")
     for _ in range(3):
         machine.command("help")
@@ -90,7 +85,7 @@ def test_too_little_memory_is_said_on_both_consoles(boot, workshop, little):
     than that, so QEMU refuses."""
     if sanitized() and little["memory"] <= 4:
         pytest.skip("the kernel is larger than this memory")
-    machine = boot(image=workshop, screen=True, **little)
+    machine = boot(wait=False, image=workshop, screen=True, **little)
     said = machine.expect(r"(?i)memory[^\n]*\n", unless=r"slate> ")
     machine.wait_screen(r"(?i)memory")
     assert not machine.events("prompt")
@@ -157,7 +152,6 @@ def test_qemu_may_take_its_time_to_power_off(boot):
     """The threads of QEMU share a processor, and the one that ends it runs only
     while the machine halts."""
     machine = boot()
-    machine.prompt()
     for thread in os.listdir(f"/proc/{machine.process.pid}/task"):
         with contextlib.suppress(ProcessLookupError):  # it has just ended
             os.sched_setaffinity(int(thread), {min(os.sched_getaffinity(0))})
@@ -169,13 +163,6 @@ def test_qemu_may_take_its_time_to_power_off(boot):
 
 # ---- failures --------------------------------------------------------------
 
-def crash(machine, line):
-    """Types a command that ends in a panic; returns the panic's report."""
-    machine.prompt()
-    machine.send(line + "\r")
-    return qemu.plain(machine.expect(PANIC_PROMPT, unless="slate> "))
-
-
 @pytest.mark.parametrize("kind, cause", [
     ("null", r"(?i)null"),
     ("divide", r"(?i)divide"),
@@ -186,7 +173,7 @@ def crash(machine, line):
 ])
 def test_fault_screen(boot, workshop, kind, cause):
     machine = boot(image=workshop, screen=True)
-    text = crash(machine, f"fault {kind}")
+    text = machine.stopped(f"fault {kind}")
     assert re.search(cause, text), text
     for register in ("eax", "ebx", "ecx", "edx", "esi", "edi", "ebp", "esp",
                      "eip", "cr2"):
@@ -199,23 +186,20 @@ def test_fault_screen(boot, workshop, kind, cause):
 def test_a_panic_is_printed_whatever_lock_is_held(boot, workshop):
     """The lock of the console itself; and the shell reads and prints."""
     machine = boot(image=workshop)
-    text = crash(machine, "fault console")
+    text = machine.stopped("fault console")
     assert re.search(r"panic: .*(?i:null)", text), text
     assert re.search(r"read_null_locked\+0x\w+\r?\n", text), text
-    machine.send("echo the shell answers\r")
-    machine.expect(r"\nthe shell answers\r?\n")
+    assert "\nthe shell answers\n" in machine.stopped("echo the shell answers")
 
 
 def test_printing_with_sched_lock_held_is_a_panic(boot, workshop):
     """With DEBUG=1: the ranks of the locks forbid it."""
     machine = boot(image=workshop)
     if not debug():
-        machine.prompt()
-        machine.send("fault print\r")
-        machine.expect(r"\nprinted with sched_lock held\r?\n")
-        machine.prompt()
+        assert "printed with sched_lock held\n" in \
+            machine.command("fault print")
         return
-    text = crash(machine, "fault print")
+    text = machine.stopped("fault print")
     assert re.search(r"panic: lock order: console \(rank 45\) taken while "
                      r"scheduler \(rank 50\) is held\r?\n", text), text
 
@@ -223,7 +207,7 @@ def test_printing_with_sched_lock_held_is_a_panic(boot, workshop):
 def test_an_overrun_array_is_found(boot, workshop):
     """By name with DEBUG=1, and with SANITIZE=1, where a sanitizer is first.
     Without, the function returns to a place that the string names."""
-    text = crash(boot(image=workshop), "fault array")
+    text = boot(image=workshop).stopped("fault array")
     if sanitized():
         assert "stack-out-of-bounds: write of 1 byte" in text, text
     elif debug():
@@ -237,39 +221,35 @@ def test_an_overrun_array_is_found(boot, workshop):
 
 def test_out_of_memory_is_a_panic_whose_shell_lists_owners(boot, workshop):
     machine = boot(image=workshop, memory=memory(16))
-    text = crash(machine, "fault memory")
+    text = machine.stopped("fault memory")
     assert re.search(r"out of memory: KM_SLEEP for 1048576 bytes", text), text
-    machine.send("kmastat -s mem\r")
-    owners = machine.expect(PANIC_PROMPT)
+    owners = machine.stopped("kmastat -s mem")
     assert re.search(r"(?m)^oversize +.*1\d{4}\b", owners), owners
 
 
 def test_panic_drops_to_a_shell_on_both_consoles(boot):
     machine = boot(screen=True)
-    text = crash(machine, "panic")
+    text = machine.stopped("panic")
     assert re.search(r"(?i)panic", text), text
     for register in ("eax", "ebp", "esp", "eip", "cr3"):
         assert re.search(register + r" +[0-9a-f]{8}", text), text
     assert re.search(r"shell_execute\+0x[0-9a-f]+", text), text
     machine.wait_screen(r"^slate!>")
-    machine.send("kmastat\r")
-    assert "kmem_cache" in machine.expect(PANIC_PROMPT)
+    assert "kmem_cache" in machine.stopped("kmastat")
     machine.wait_halt()
     machine.keys("e", "c", "h", "o", "spc", "h", "i", "ret")
-    machine.expect(r"\nhi\r?\n")
-    machine.expect(PANIC_PROMPT)
+    machine.expect(r"\nhi\r?\nslate!> ")
 
 
 @pytest.mark.parametrize("line", ["fault locked", "fault stack",
                                   "fault console"])
 def test_the_shell_after_a_panic_halts_while_it_waits(boot, workshop, line):
     machine = boot(image=workshop)
-    crash(machine, line)
+    machine.stopped(line)
     for _ in range(3):
         machine.wait_halt()
-        machine.send("echo $((typed))" * 8 + "\r")
-        machine.expect(r"\n(\$\(\(typed\)\)(echo )?){8}\r?\n")
-        machine.expect(PANIC_PROMPT)
+        said = machine.stopped("echo $((typed))" * 8)
+        assert re.search(r"\n(\$\(\(typed\)\)(echo )?){8}\n", said), said
 
 
 def test_a_panic_ends_the_machine_where_an_option_says_so(kernel):

@@ -76,7 +76,6 @@ def test_the_name_of_a_mount_is_one_column(boot, kernel, tmp_path, name, shown):
     (tmp_path / "empty").mkdir()
     machine = boot(counted=True, initrd=archive(
         kernel, tmp_path, {f"tmp/{name}": tmp_path / "empty"}))
-    machine.prompt()
     machine.command("run -b -p sh -c 'memfs /tmp/m*'")
     machine.command("run sleep 0.1")
     assert set(mounts(machine)) == {"/", "/proc", f"/tmp/{name}"}
@@ -97,7 +96,6 @@ def test_the_name_of_a_mount_is_one_column(boot, kernel, tmp_path, name, shown):
 def test_a_silent_server(boot, workshop):
     """Neither the shell nor `sync` waits for it."""
     machine = boot(image=workshop, counted=True)
-    machine.prompt()
     machine.command("run mkdir /tmp/s")
     serve(machine, "mounttest -s /tmp/s")
     said = machine.command("run -b cat /tmp/s/f; run sleep 0.01; "
@@ -117,7 +115,6 @@ def test_a_server_on_bin_does_not_stop_the_shell(boot, workshop):
     """It replies to everything but FS_LOOKUP, for which a program waits with
     /bin locked. The shell waits for neither, in `run` or for Tab."""
     machine = boot(image=workshop, counted=True)
-    machine.prompt()
     machine.command("run cp /bin/sleep /tmp/sleep")
     machine.command("run -b sh -c 'sleep 0.2; ls'; "
                     "run -b -p mounttest -l /bin; run /tmp/sleep 0.5")
@@ -138,7 +135,6 @@ def test_a_server_on_bin_does_not_stop_the_shell(boot, workshop):
 def test_silent_servers_share_one_deadline(boot, workshop):
     """df waits five seconds, however many of them do not reply."""
     machine = boot(image=workshop, counted=True)
-    machine.prompt()
     for name in "abc":
         machine.command(f"run mkdir /tmp/{name}")
         serve(machine, f"mounttest -s /tmp/{name}")
@@ -159,7 +155,6 @@ def test_a_forced_unmount(boot, workshop):
     directory is free at once; what the mount needed is freed with its last
     user."""
     machine = boot(image=workshop, counted=True)
-    machine.prompt()
     machine.command("run mkdir /tmp/s")
     machine.command("run sh -c 'echo below > /tmp/s/own'")
     serve(machine, "-p mounttest -s /tmp/s")

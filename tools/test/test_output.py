@@ -138,10 +138,8 @@ def explain(machine, names):
 
 def end(machine):
     """The commands that end something."""
-    machine.send("sh\r")
-    check("sh", qemu.plain(machine.settle("program")).rstrip("$ "))
-    machine.send("exit\r")
-    machine.prompt()
+    check("sh", qemu.plain(machine.program("sh")).rstrip("$ "))
+    machine.command("exit")
     machine.send("panic look\r")
     check("panic", qemu.plain(machine.expect(r"slate!> \Z"))[:-len("slate!> ")])
 

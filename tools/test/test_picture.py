@@ -370,7 +370,6 @@ def test_a_workload_that_does_not_end_is_an_error(kernel):
 
 def test_sample_says_what_is_wrong_and_stops(boot, workshop):
     machine = boot(image=workshop)
-    machine.prompt()
     for word in ("", "5", "x", "-1", "9999999"):
         said = machine.command(f"sample {word}")
         assert re.fullmatch(r"(sample|usage): \S.*\n", said), said

@@ -61,9 +61,7 @@ def test_the_readme_breaks_the_workshop_kernel(boot, workshop):
     assert lines
     for line in lines:
         machine = boot(image=workshop)
-        machine.prompt()
-        machine.send(line + "\r")
-        machine.expect(r"slate!> ", unless=r"slate> ")
+        machine.stopped(line)
         assert machine.events("panic"), line
 
 

@@ -158,10 +158,8 @@ def test_control_c_ends_a_program(workshop_shell, program):
 
 
 def test_console_goes_back_and_forth(shell):
-    shell.send("sh\r")
-    shell.settle("program")
-    shell.send("echo in-ring-$((0))3\r")
-    shell.settle("program")
+    shell.program("sh")
+    shell.program("echo in-ring-$((0))3")
     shell.send(BACKSLASH)
     shell.expect(LOST)
     shell.prompt()
@@ -191,7 +189,6 @@ def test_a_waiting_program_that_ends_is_forgotten(shell):
 def test_console_by_keyboard(boot):
     """The same on the other console: keys in, and the screen."""
     machine = boot(screen=True)
-    machine.prompt()
     machine.keys("r", "u", "n", "spc", "c", "a", "t", "ret")
     machine.wait_screen(r"^slate> run cat *$")
     machine.keys("a", "b", "ret")
@@ -214,7 +211,6 @@ def test_console_by_keyboard(boot):
 def test_objects_come_and_go(boot):
     """kmastat before, during and after a pipeline, and the memory reaped."""
     machine = boot()
-    machine.prompt()
     machine.command('run sh -c "sleep 0 | cat"')
     machine.command("reap -a")
     before, held = in_use(machine), slab_bytes(machine)
@@ -268,8 +264,7 @@ def test_stacks_of_tasks_that_wait(shell):
 
 
 def test_ports_of_a_session(shell):
-    shell.send("sh\r")
-    shell.settle("program")
+    shell.program("sh")
     shell.send(BACKSLASH)
     shell.expect(LOST)
     shell.prompt()
@@ -286,23 +281,17 @@ def test_ports_of_a_session(shell):
 
 
 def test_wait_knows_a_job_that_a_prompt_has_reported(shell):
-    shell.send("sh\r")
-    shell.settle("program")
-    shell.send("sh -c 'exit 7' &\r")
-    said = [shell.settle("program")]
+    shell.program("sh")
+    said = [shell.program("sh -c 'exit 7' &")]
 
     def reported():
-        shell.send("sleep .1\r")
-        said.append(shell.settle("program"))
+        said.append(shell.program("sleep .1"))
         return "has ended, status 7" in "".join(said)
 
     assert watchdog.poll(reported)
-    shell.send("wait $!; echo status=$?\r")
-    assert "\nstatus=7\r" in shell.settle("program")
-    shell.send("wait 99999; echo status=$?\r")
-    assert "\nstatus=127\r" in shell.settle("program")
-    shell.send("exit\r")
-    shell.prompt()
+    assert "\nstatus=7\r" in shell.program("wait $!; echo status=$?")
+    assert "\nstatus=127\r" in shell.program("wait 99999; echo status=$?")
+    shell.command("exit")
 
 
 @pytest.mark.parametrize("line", ["sh > /tmp/out", "sh | cat > /tmp/out"])
@@ -312,15 +301,13 @@ def test_a_shell_that_prints_elsewhere_has_no_prompt(shell, line):
         shell.settle("program")
         shell.send(text + "\r")
     assert shell.settle("program").split("\n", 1)[1] == "hi\r\n$ "
-    shell.send("exit\r")
-    shell.prompt()
+    shell.command("exit")
 
 
 def test_tab_in_a_session(shell):
     """Commands come first, from all of PATH, then files; after cd directories,
     and a file after a redirection."""
-    shell.send("sh\r")
-    shell.settle("program")
+    shell.program("sh")
     for keys, line in (("ini\t", "init "), ("ls; up\t", "ls; uptime "),
                        ("cat /etc/mo\t", "cat /etc/motd "),
                        ("cat </etc/mo\t", "cat </etc/motd "),
@@ -329,8 +316,7 @@ def test_tab_in_a_session(shell):
         shell.expect(re.escape(line))
         shell.send("\x15\r")
         shell.settle("program")
-    shell.send("exit\r")
-    shell.prompt()
+    shell.command("exit")
 
 
 def test_completion_of_programs_and_pids(shell):
@@ -347,16 +333,12 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
     print names, and their messages show what does not print as '?'."""
     program = BUILD / "user/bin/sleep"
     shell = boot(initrd=archive(kernel, tmp_path, {f"tmp/{name}": program}))
-    shell.prompt()
     shell.send("run /tmp/x\t\r")
     said = shell.prompt()
     assert "no /tmp/x;" in said and "PID" not in said, said
-    shell.send("sh\r")
-    shell.settle("program")
-    shell.send("cd /tmp; echo x\t\t\r")
-    assert re.search(r"\nx\r*\n", shell.settle("program"))
-    shell.send("ls; /tmp/x* 1 & ps\r")
-    said = shell.settle("program")
+    shell.program("sh")
+    assert re.search(r"\nx\r*\n", shell.program("cd /tmp; echo x\t\t"))
+    said = shell.program("ls; /tmp/x* 1 & ps")
     shown = re.sub(r"[^ -~]", "?", name)
     assert said.count(shown) >= 2, said
     assert name == shown or name not in said, said
@@ -366,8 +348,7 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
                  "sh -c 'export X=\"$1\"; export' x*",
                  "sh -c 'help > /dev/null; mkdir y; cd y; mkdir \"$1\"; "
                  "cd \"$1\"; pwd' x*"):
-        shell.send(f"{line}\r")
-        said = shell.settle("program").partition("\n")[2]
+        said = shell.program(line).partition("\n")[2]
         assert shown in said, (line, said)
         assert name == shown or name not in said, (line, said)
 
@@ -375,7 +356,6 @@ def test_a_name_of_a_file_runs_and_draws_nothing(boot, kernel, tmp_path, name):
 @pytest.mark.parametrize("line, status", [("sort", 1), ("grep x", 2)])
 def test_a_line_that_memory_cannot_hold_is_no_end(boot, line, status):
     machine = boot(memory=memory(16), counted=True)
-    machine.prompt()
     program = line.split()[0]
     assert machine.command(f"run {line} /dev/zero") == \
         f"{program}: /dev/zero: out of memory\n" \
@@ -384,32 +364,26 @@ def test_a_line_that_memory_cannot_hold_is_no_end(boot, line, status):
 
 def test_a_stopped_machine_starts_nothing(boot):
     machine = boot()
-    machine.prompt()
     pid = machine.command("run -b sleep 1000").split()[-1]
     machine.until(f"bt {pid}", r"sched_sleep_ms\+0x")
-    machine.send("panic\r")
-    machine.expect(r"slate!> ")
+    machine.stopped("panic")
     for line in ("run ls", "sh", "kill 4", "run -b ls"):
-        machine.send(line + "\r")
-        text = qemu.plain(machine.expect(r"\nslate!> "))
+        text = machine.stopped(line)
         assert "cannot work on a stopped machine" in text, text
-    machine.send("ps\r")
-    text = machine.expect(r"\nslate!> ")
+    text = machine.stopped("ps")
     assert re.search(r"\d+ +1 .* sleep", text), text
     pid = re.search(r"(\d+) +1 .* sleep", text).group(1)
     for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
                        (f"files {pid}", "console"), ("ports", "no ports"),
                        ("ports -w", "no task waits"), ("pipes", "no pipe"),
                        ("inodes", "inodes in memory"), ("verify", CLEAN)):
-        machine.send(line + "\r")
-        assert re.search(said, machine.expect(r"\nslate!> ")), line
+        assert re.search(said, machine.stopped(line)), line
 
 
 # ---- the workloads ---------------------------------------------------------
 
 def test_spike_in_16_mebibytes_leaves_nothing(boot):
     machine = boot(memory=memory(16, tasks=256))
-    machine.prompt()
     machine.command("run spike -n 1")
     machine.command("reap -a")
     before, held = in_use(machine), slab_bytes(machine)

@@ -106,7 +106,6 @@ def test_grants_in_use(boot):
     """A session's name server, and a driver that waits for its line. Counted:
     drivertest's alarm has to come on time."""
     machine = boot(counted=True)
-    machine.prompt()
     machine.command("run -b -s drivertest wait")
     running = (r"^drivertest +(\d+) running +70-71   5 +b8000-b8fff "
                r"+2/4 /bin/drivertest$")
@@ -152,17 +151,12 @@ def test_a_line_goes_with_its_grant(kernel, how):
 
 def test_a_session_has_its_name_server(boot):
     machine = boot()
-    machine.prompt()
-    machine.send("sh\r")
-    machine.settle("program")
-    machine.send("cat /proc/servers\r")
-    text = machine.settle("program")
+    machine.program("sh")
+    text = machine.program("cat /proc/servers")
     assert re.search(r"\nnames +[1-9]\d* running [^\n]*\n", text), text
     # Programs of the shell have no privilege: exec ended it.
-    machine.send("drivertest plain; echo plain-$?\r")
-    assert "plain-0" in machine.settle("program")
-    machine.send("exit\r")
-    machine.prompt()
+    assert "plain-0" in machine.program("drivertest plain; echo plain-$?")
+    machine.command("exit")
     rows = {r["server"]: r for r in json_lines(machine.command("servers -j"))}
     assert rows["names"]["pid"] == 0, rows
 

@@ -12,19 +12,13 @@ from tools.run import qemu
 
 pytestmark = [long, pytest.mark.plain]
 
-PANIC_PROMPT = r"slate!> "
-
 
 def crash(kernel, *commands):
     """What the kernel prints until it has answered these; the first makes it
     panic, and the others are for the shell after the panic."""
     with qemu.Machine(kernel, initrd=BUILD / "initrd-workshop.tar") as machine:
         machine.prompt()
-        said = ""
-        for command in commands:
-            machine.send(command + "\r")
-            said += qemu.plain(machine.expect(PANIC_PROMPT, unless="slate> "))
-        return said
+        return "".join(map(machine.stopped, commands))
 
 
 @pytest.mark.parametrize("kernel", ["smp", "smp_debug"])

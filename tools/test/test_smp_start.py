@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from conftest import BUILD, long
-from test_smp import PANIC_PROMPT
+from conftest import BUILD, long, other_kernel
 from tools.run import gdb, qemu
 
 pytestmark = [long, pytest.mark.plain]
@@ -139,9 +138,7 @@ def crash(kernel, *commands, count=3):
         machine.prompt()
         said = []
         for command in commands:
-            machine.send(command + "\r")
-            said.append(qemu.plain(machine.expect(PANIC_PROMPT,
-                                                  unless="slate> ")))
+            said.append(machine.stopped(command))
             machine.wait_halt()
         return said
 
@@ -221,7 +218,7 @@ def test_an_nmi_of_the_hardware_is_a_panic(smp):
                       extra=["-smp", "2"]) as machine:
         machine.prompt()
         machine.qmp.execute("inject-nmi")
-        report = qemu.plain(machine.expect(PANIC_PROMPT))
+        report = qemu.plain(machine.expect("slate!> "))
         machine.wait_halt()
         machine.qmp.execute("inject-nmi")  # to the processor with the shell
         machine.send("echo it goes on\r")
@@ -232,7 +229,9 @@ def test_an_nmi_of_the_hardware_is_a_panic(smp):
 
 
 def test_reports_where_a_processor_is_halted(smp):
-    """A halted processor cannot run a report: a copy of the machine does."""
+    """A halted processor cannot run a report: a copy of the machine does, with
+    the archive beside the kernel."""
+    other_kernel("smp", "initrd-workshop.tar")
     said = gdb.Session(
         smp, "echo", [("cmd_echo", ["thread 2", "info threads",
                                     "slate kmastat kstack"])],

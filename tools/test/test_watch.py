@@ -342,7 +342,7 @@ def test_a_program_that_reads_keys_gets_all_lines(watched):
 
 
 def test_it_works_after_a_panic(boot):
-    watched = Watched(boot())
+    watched = Watched(boot(wait=False))
     watched("mark before; run ls")
     assert "panic: on purpose" in watched("panic on purpose")
     assert watched.prompt == "slate!> "
