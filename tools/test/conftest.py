@@ -265,6 +265,12 @@ def smp_debug():
     return other_kernel("smp-debug")
 
 
+@pytest.fixture(params=["smp", "smp_debug"])
+def either(request):
+    """The one, then the other."""
+    return request.getfixturevalue(request.param)
+
+
 # Four processors, each a thread of the host, for the kernels `smp` and
 # `smp_debug`.
 FOUR = {"initrd": BUILD / "initrd-workshop.tar",

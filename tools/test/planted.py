@@ -45,12 +45,14 @@ def seen(bug, mode):
 
 
 def marked(bug):
-    """(file, line) of the marked line of a bug."""
-    for path in sorted((ROOT / "tools/workshop/bugs").glob("*.c")):
-        for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
-            if line.endswith(f"/* culprit: {bug} */"):
-                return str(path.relative_to(ROOT)), number
-    raise AssertionError(f"no line is marked with {bug}")
+    """(file, line) of the one marked line of a bug."""
+    found = [(str(path.relative_to(ROOT)), number)
+             for path in (ROOT / "tools/workshop/bugs").glob("*.c")
+             for number, line in enumerate(path.read_text("utf-8").splitlines(),
+                                           1)
+             if re.search(rf"\S.*/\* culprit: {bug} \*/$", line)]
+    assert len(found) == 1, f"lines marked with {bug}: {found}"
+    return found[0]
 
 
 def culprit(bug):

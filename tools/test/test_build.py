@@ -7,11 +7,10 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 
 import pytest
 
-from conftest import copy_tree, execute, long, tiers
+from conftest import copy_tree, long, tiers
 from tools.run import qemu
 
 pytestmark = pytest.mark.plain
@@ -415,11 +414,18 @@ def test_wrong_memory_is_one_line(tree):
     assert "MEM=much is not a number of MiB" in done.stderr
 
 
-def test_tests_take_any_folder(tmp_path):
-    """The tests of programs that make starts pass the folder on to make."""
-    tests = (f"tools/test/test_{name}.py" for name in (
-        "kernel_replay", "others", "recording", "run", "traces"))
-    done = execute(sys.executable, "-m", "pytest", "-q", "-c",
-                   "tools/test/pytest.ini", "-k", "test_make_runs or "
-                   "test_make_takes", *tests, SLATE_BUILD=str(tmp_path))
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize("folder", ["build", "elsewhere"])
+@pytest.mark.parametrize("words, plan", [
+    ("replay-trace TRACE=x/busy.ktr", r"^{0}/replay/replay x/busy\.ktr$"),
+    ("trace-summary TRACE=x/busy.ktr", r"-m tools\.measure\.traces "
+     r"{0}/replay/replay x/busy\.ktr +--out {0}/trace/busy\.svg$"),
+    ("trace NAME=busy CMD=x", r"-m tools\.run\.trace {0}/slate-trace\.elf "
+     r"{0}/replay/pack {0}/trace$"),
+    ("run ALLOCATOR=sunos", r"-m tools\.run\.run {0}/slate-sunos\.elf"),
+    ("replay-kernel ALLOCATOR=svr4", r"-m tools\.measure\.kernel_replay "
+     r"{0}/compare/svr4\.elf +{0}/initrd-workshop\.tar {0}/replay/replay *$")])
+def test_programs_that_make_starts(tree, folder, words, plan):
+    """On the files of any folder."""
+    done = make(tree, "-n", *words.split(), f"BUILD={folder}")
+    assert re.search(plan.format(folder), done.stdout.replace("\\\n", ""),
+                     re.M), done.stdout

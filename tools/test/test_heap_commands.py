@@ -5,10 +5,8 @@ with the playground's actions and with the rows of other commands."""
 
 import re
 
-import pytest
-
-from tools.test.heap import (audited, box,  # noqa: F401, fixtures
-                             is_error, records, rows)
+from tools.test.heap import (audited, box, records,  # noqa: F401, fixtures
+                             rows)
 
 WORDS = 3  # of an object that are shown
 
@@ -271,8 +269,7 @@ def test_log_lists_operations(shell, audited):
                        r"(?P<buf>[0-9a-f]{8}) (?P<caller>\S+)$")
     assert [int(row["seq"]) for row in table] == \
         [e["seq"] for e in entries[:3]]
-    assert {row["caller"].split("+")[0] for row in table} == {"play_free"} \
-        or all("free" in row["caller"] for row in table)
+    assert all("free" in row["caller"] for row in table)
     assert "< shell_execute+0x" in shell.command("log -S -n 1 -c spy")
     assert records(shell, "log -j -t 77") == []
 
@@ -389,20 +386,6 @@ def test_an_address_needs_no_prefix(shell):
 def test_references_to_what_is_no_object(shell):
     assert shell.command("whatis -r 0").endswith(
         "\npointers are looked for only to objects\n")
-
-
-WRONG = ["debug Q", "debug +", 'debug ""', "debug +F no_such_*",
-         "debug +F " + 60 * "x", "debug +F no_such_cache", "debug +F a b",
-         "log -a", "log -n 0", "log zz", "log -t me", "log fail",
-         "log -c no_such", "log -S zz",
-         "cache -u no_such_cache", "cache -u a b", "cache -u -m",
-         "cache -u -m soon", "leaks -m", "leaks now", "cache -o alloc -n many"]
-
-
-@pytest.mark.parametrize("line", WRONG)
-def test_wrong_input_is_refused(shell, line):
-    text = shell.command(line)
-    assert is_error(text), text
 
 
 # ---- on a stopped machine --------------------------------------------------

@@ -206,12 +206,3 @@ def test_make_says_what_it_cannot(tmp_path):
         f"TRACE={path}")
     assert done.returncode == 2 and done.stdout == ""
     assert done.stderr.startswith(f"replay: {path}: truncated: 3 bytes")
-
-
-def test_make_takes_the_allocator():
-    done = execute("make", "-n", f"BUILD={BUILD_NAME}", "replay-kernel",
-                   "ALLOCATOR=svr4")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"tools\.measure\.kernel_replay \S*/compare/svr4\.elf +\S*"
-                     r"initrd-workshop\.tar \S*/replay/replay *$",
-                     done.stdout.replace("\\\n", ""))

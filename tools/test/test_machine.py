@@ -37,13 +37,6 @@ def test_caps_lock_control_and_arrows(boot):
     machine.expect(r"\nqw\r?\n")
 
 
-def test_serial_output_is_on_the_screen(boot):
-    machine = boot(screen=True)
-    machine.send("echo seen-on-both\r")
-    machine.expect(r"\nseen-on-both")
-    machine.wait_screen(r"^seen-on-both *$")
-
-
 def test_scrollback(boot):
     machine = boot(screen=True)
     machine.command("echo a-mark")
@@ -94,13 +87,6 @@ def test_too_little_memory_is_said_on_both_consoles(boot, workshop, little):
 
 
 # ---- options ---------------------------------------------------------------
-
-def test_unknown_option_is_reported_and_ignored(kernel):
-    run = qemu.run(kernel, "echo got-here; poweroff",
-                   append="frobnicate=1").good()
-    assert "\ngot-here" in run.text.replace("\r", "")
-    assert re.search(r"^option frobnicate=1 is not known", run.text, re.M)
-
 
 @pytest.mark.parametrize("value, said", [
     ("FPZU,inode", []),

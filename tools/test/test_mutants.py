@@ -135,17 +135,13 @@ def test_a_mutant_is_its_source_with_the_change():
         assert mutate.tokens_of(changed)    # its brackets are still pairs
 
 
-def test_each_explained_survivor_is_a_mutant():
-    reasons = mutants.explained()
-    known = {m.identity for m in mutants.mutants_of(mutants.sources())}
-    assert not set(reasons) - known, "survivors.txt: no such mutant"
-    assert all(reason.endswith(".") for reason in reasons.values())
-
-
-def test_each_explained_mutant_of_locks_is_one():
-    reasons = mutants.explained(mutants.LOCK_SURVIVORS.read_text("utf-8"))
-    known = {m.identity for m in mutants.lock_mutants_of(mutants.sources())}
-    assert not set(reasons) - known, "survivors-locks.txt: no such mutant"
+@pytest.mark.parametrize("survivors, of", [
+    (mutants.SURVIVORS, mutants.mutants_of),
+    (mutants.LOCK_SURVIVORS, mutants.lock_mutants_of)])
+def test_each_explained_survivor_is_a_mutant(survivors, of):
+    reasons = mutants.explained(survivors.read_text("utf-8"))
+    known = {m.identity for m in of(mutants.sources())}
+    assert not set(reasons) - known, f"{survivors.name}: no such mutant"
     assert all(reason.endswith(".") for reason in reasons.values())
 
 
@@ -229,20 +225,6 @@ def test_mutants_are_killed_or_explained(part, tests_of_mm):
     assert not result.faults, "".join(result.faults)
 
 
-@long
-def test_a_mutant_that_never_ends_uses_up_its_budget(tests_of_mm, tmp_path):
-    file, case = "mm/kmem_hash.c", "kmem.S32_table_grows_and_shrinks_in_steps"
-    endless = next(m for m in mutants.mutants_of([file])
-                   if m.operator == "statement" and "i++" in m.identity)
-    host, source = tests_of_mm.host, (mutants.ROOT / file).read_text("utf-8")
-    changed, program = tmp_path / "changed.o", tmp_path / "test"
-    assert host.compile(file, endless.apply(source), changed)
-    host.link(file, changed, program)
-    done = mutants.run_cases(program, [f"{case}:{mutants.LEAST}"])
-    assert done.returncode == 1
-    assert f"used up its budget of {mutants.LEAST} steps" in done.stderr
-
-
 def test_what_the_watchdog_ends_is_not_killed(monkeypatch, tmp_path):
     """A mutant whose tests take long on this machine may be right."""
     slow = tmp_path / "slow"
@@ -260,15 +242,6 @@ def test_what_the_watchdog_ends_is_not_killed(monkeypatch, tmp_path):
 def seeds_of_mm():
     require_built("races/mmraces")
     return mutants.Seeds()
-
-
-@long
-def test_a_lock_that_is_left_out_is_noticed(seeds_of_mm):
-    """A known race in mm/ is found."""
-    file = "mm/kmem_cache.c"
-    dropped, = (m for m in mutants.lock_mutants_of([file])
-                if m.function == "kmem_cache_free" and m.operator == "lock")
-    assert seeds_of_mm.notice(dropped)
 
 
 @long

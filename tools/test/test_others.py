@@ -14,8 +14,6 @@ from tools.test import mutants
 
 pytestmark = pytest.mark.plain
 
-ALLOCATORS = ("bsd", "linux_slab", "linux_slub", "slmb", "slob", "sunos",
-              "svr4")
 HAS_ALSO = {"slmb": "slob"}  # whose pages it has
 KEEP = ("bsd",)  # most pages that they ever had
 # When asked: they return pages at once, or never.
@@ -35,7 +33,7 @@ def boot(name, *commands, **options):
                     budget=40_000, **options).good()
 
 
-@pytest.fixture(scope="module", params=ALLOCATORS)
+@pytest.fixture(scope="module", params=OTHERS)
 def worked(request):
     """(name, run) of an allocator that has done some work: programs that use
     files, also of a file server, pipes, tasks and all of memory. Then what is
@@ -45,10 +43,6 @@ def worked(request):
                "run umount /tmp", "kmastat", "kmastat -j", "verify",
                "run spike", "run walk", "reap -a", "kmastat -j", "verify")
     return request.param, run
-
-
-def test_every_allocator_is_tested():
-    assert OTHERS == sorted(ALLOCATORS)
 
 
 def test_programs_run(worked):
@@ -127,7 +121,7 @@ def test_commands_about_slabs_say_so():
         [1] * (len(commands) + 1)
 
 
-@pytest.mark.parametrize("name", ALLOCATORS)
+@pytest.mark.parametrize("name", OTHERS)
 def test_memory_runs_out_and_comes_back(name):
     """A machine with little memory: programs get ENOMEM, and nothing is
     lost."""
@@ -142,7 +136,7 @@ def test_memory_runs_out_and_comes_back(name):
 
 @pytest.mark.parametrize("name", tiers(
     [], samples=["linux_slub"],
-    test_all=[name for name in ALLOCATORS if name != "linux_slub"]))
+    test_all=[name for name in OTHERS if name != "linux_slub"]))
 def test_several_processors(name):
     """It is checked also while programs run on four of them."""
     run = qemu.run(
@@ -173,7 +167,7 @@ def test_a_kernel_has_one_allocator():
     own = linked("slate")
     assert "mm/kmem_cache" in own and "mm/kmem_slab" in own
     assert not [o for o in own if "others" in o]
-    for name in ALLOCATORS:
+    for name in OTHERS:
         other = linked(f"slate-{name}")
         its = {name, HAS_ALSO.get(name, name)}
         assert {o for o in other if o.startswith("mm/others/")} == {
@@ -189,12 +183,6 @@ def test_a_kernel_has_one_allocator():
 
 def make(*arguments):
     return execute("make", "-n", f"BUILD={BUILD_NAME}", *arguments)
-
-
-def test_make_runs_that_kernel():
-    done = make("run", "ALLOCATOR=sunos")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"tools\.run\.run \S*/slate-sunos\.elf", done.stdout)
 
 
 @pytest.mark.parametrize("arguments, error", [

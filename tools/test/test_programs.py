@@ -11,7 +11,6 @@ from conftest import BUILD, archive, memory, tiers
 from tools.run import qemu, watchdog
 from tools.run.qemu import json_lines
 from tools.test import fuzz
-from tools.test.heap import is_error
 
 LOST = r"has lost the console[^\n]*\n"
 BACKSLASH = "\x1c"
@@ -59,11 +58,6 @@ CLEAN = "every invariant holds"
 
 # ---- starting and ending ---------------------------------------------------
 
-def test_a_program_prints_on_the_console(shell):
-    words = shell.command("run ls /").split()
-    assert {"bin", "dev", "etc", "proc"} <= set(words), words
-
-
 def test_a_pipeline_of_three_programs(shell, kernel):
     """wc counts the files of the archive, which find lists."""
     with tarfile.open(qemu.initrd_of(kernel)) as there:
@@ -84,18 +78,6 @@ def test_a_pipeline_of_three_programs(shell, kernel):
 ])
 def test_exit_codes(shell, line, said):
     assert shell.command("run " + line) == said
-
-
-@pytest.mark.parametrize("line", [
-    "run", "run nothing", "run -x ls", "run /etc/motd", "run /bin",
-    "run /bin/ls/ls", "continue", "continue now", "sh now", "kill", "kill 0",
-    "kill 1", "kill 2 2", "kill -99 5", "kill -FROB 5", "kill 99999",
-    "kill -99999", "ps now", "files", "files 1", "files 99999", "files x",
-    "inodes now", "pipes now", "ports now", "ports -w now", "bt 99999", "bt x",
-    "bt 1 2"])
-def test_wrong_input_is_refused(shell, line):
-    text = shell.command(line)
-    assert is_error(text), text
 
 
 def test_run_says_what_a_name_is(shell):
@@ -254,15 +236,6 @@ def test_inodes_are_kept_and_found_again(shell):
     assert not re.search(r"(?m)^\w.* 0$", shell.command("inodes"))
 
 
-def test_stacks_of_tasks_that_wait(shell):
-    shell.command("run -b sleep 1000")
-    pid = programs(shell)["sleep"]["pid"]
-    text = shell.until(f"bt {pid}", r"sched_sleep_ms\+0x")
-    assert "sched_block+0x" in text, text
-    shell.command(f"kill -KILL {pid}")
-    wait_for(shell, set())
-
-
 def test_ports_of_a_session(shell):
     shell.program("sh")
     shell.send(BACKSLASH)
@@ -373,7 +346,7 @@ def test_a_stopped_machine_starts_nothing(boot):
     text = machine.stopped("ps")
     assert re.search(r"\d+ +1 .* sleep", text), text
     pid = re.search(r"(\d+) +1 .* sleep", text).group(1)
-    for line, said in ((f"bt {pid}", r"sched_sleep_ms\+0x"),
+    for line, said in ((f"bt {pid}", r"block\+0x(.*\n)+.*sched_sleep_ms\+0x"),
                        (f"files {pid}", "console"), ("ports", "no ports"),
                        ("ports -w", "no task waits"), ("pipes", "no pipe"),
                        ("inodes", "inodes in memory"), ("verify", CLEAN)):

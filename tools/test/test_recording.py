@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from conftest import BUILD, BUILD_NAME, ROOT, execute, product
+from conftest import BUILD, ROOT, execute, product
 from tools.run import elf, qemu
 from tools.test import transcript
 
@@ -515,11 +515,3 @@ def test_the_book_has_that_run(tmp_path):
         assert transcript.matches(
             [line[4:] for line in wanted.splitlines()], lines.splitlines()), \
             lines
-
-
-def test_make_runs_it():
-    done = execute("make", "-n", f"BUILD={BUILD_NAME}", "trace",
-                   "NAME=busy", "CMD=run kenbus")
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"-m tools\.run\.trace \S*/slate-trace\.elf \S*/pack "
-                     r"\S*/trace$", done.stdout.strip().splitlines()[-1])

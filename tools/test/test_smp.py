@@ -21,10 +21,8 @@ def crash(kernel, *commands):
         return "".join(map(machine.stopped, commands))
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_the_shell_takes_locks_that_the_panic_left(request, kernel):
-    said = crash(request.getfixturevalue(kernel), "fault locked", "ps",
-                 "kmastat", "verify")
+def test_the_shell_takes_locks_that_the_panic_left(either):
+    said = crash(either, "fault locked", "ps", "kmastat", "verify")
     assert "fault_locked+0x" in said and "a null pointer?" in said, said
     assert re.search(r"(?m)^ *1 .* kernel\r?$", said), said
     assert re.search(r"(?m)^kstack +\d+", said), said
@@ -42,11 +40,10 @@ def test_a_wait_without_end_is_reported(smp_debug, kind, report):
     assert re.search(r"(?m)^kstack +\d+", said), said
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_a_double_fault_finds_its_processor(request, kernel):
+def test_a_double_fault_finds_its_processor(either):
     """Its task has the processor's data in GS: the guard page is the one below
     the stack of the processor's task."""
-    said = crash(request.getfixturevalue(kernel), "fault stack", "ps", "verify")
+    said = crash(either, "fault stack", "ps", "verify")
     assert "panic: kernel stack overflow: the guard page at 0x" in said, said
     assert re.search(r"(?m)^ *1 .* kernel\r?$", said), said
     assert "every invariant holds" in said, said

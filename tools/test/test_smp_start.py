@@ -32,18 +32,16 @@ def rows(text):
     return ROW.findall(text.split("CPU APIC STATE", 1)[1])
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
-def test_processors_start(request, kernel, count):
-    kernel = request.getfixturevalue(kernel)
-    done = run(kernel, count, "cpus", "verify", "cpus")
+def test_processors_start(either, count):
+    done = run(either, count, "cpus", "verify", "cpus")
     assert rows(done.text)[:count] == [("0", "0", "running", "kernel", "")] + [
         (str(i), str(i), "idle", "idle", "") for i in range(1, count)]
     assert len(rows(done.text)) == 2 * count, done.explain()
     assert re.findall(r"(?m)^(.* started)$", done.text) == \
         ([f"{count} processors; {count} started"] if count > 1 else [])
     assert done.named["prompt"][0]["instructions"] < PROMPT_MOST
-    again = run(kernel, count, "cpus", "verify", "cpus")
+    again = run(either, count, "cpus", "verify", "cpus")
     assert (again.text, again.events) == (done.text, done.events)
 
 
@@ -143,11 +141,9 @@ def crash(kernel, *commands, count=3):
         return said
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_a_panic_stops_and_shows_all(request, kernel):
+def test_a_panic_stops_and_shows_all(either):
     report, kmastat, verify, cpus, ps = crash(
-        request.getfixturevalue(kernel), "cpufault null", "kmastat", "verify",
-        "cpus", "ps")
+        either, "cpufault null", "kmastat", "verify", "cpus", "ps")
     assert report.count("panic: ") == 1 and "a null pointer?" in report
     assert re.search(r"\n +0  0x\w+  read_null\+0x", report), report
     zero, one, two = rows(report)
@@ -176,10 +172,8 @@ def test_the_shell_breaks_locks_of_stopped_processors(request, kernel, broken):
         re.findall(rf"(?m)^{broken}$", cpus) != []
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_of_two_panics_one_is_reported(request, kernel):
-    report, verify = crash(request.getfixturevalue(kernel), "cpufault both",
-                           "verify")
+def test_of_two_panics_one_is_reported(either):
+    report, verify = crash(either, "cpufault both", "verify")
     assert report.count("panic: ") == 1, report
     assert "panic: the first of two panics" in report
     assert [row[2] for row in rows(report)] == ["panicked", "stopped",
@@ -188,25 +182,21 @@ def test_of_two_panics_one_is_reported(request, kernel):
     assert "every invariant holds" in verify
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_after_a_panic_nobody_waits_for_the_stopped(request, kernel):
+def test_after_a_panic_nobody_waits_for_the_stopped(either):
     """leaks pauses the other processors; here one was stopped in its own call,
     or was paused already."""
     for fault, states in (("called", ["stopped", "panicked"]),
                           ("paused", ["panicked", "stopped"])):
-        report, leaks, verify = crash(
-            request.getfixturevalue(kernel), f"cpufault {fault}", "leaks",
-            "verify", count=2)
+        report, leaks, verify = crash(either, f"cpufault {fault}", "leaks",
+                                      "verify", count=2)
         assert [row[2] for row in rows(report)] == states, report
         assert "are reached from" in leaks, leaks
         assert "every invariant holds" in verify, verify
 
 
-@pytest.mark.parametrize("kernel", ["smp", "smp_debug"])
-def test_a_double_fault_of_another_processor(request, kernel):
+def test_a_double_fault_of_another_processor(either):
     """It has its own task state, and a stack for it, with a guard page."""
-    report, verify = crash(request.getfixturevalue(kernel), "cpufault stack",
-                           "verify")
+    report, verify = crash(either, "cpufault stack", "verify")
     assert "panic: kernel stack overflow: the guard page at 0x" in report
     assert "overflow_stack+0x" in report
     assert rows(report)[2][2] == "panicked"

@@ -73,11 +73,12 @@ def test_programs_on_processors_that_run_at_once(smp, turn):
     assert verdict["failed"] == 0 and verdict["passed"] > 250, done.explain()
 
 
+@pytest.mark.parametrize("suite, number", [("ipi", 4), ("parallel", 9)])
 @pytest.mark.parametrize("count", [1, 2, 4, 8])
 @pytest.mark.parametrize("options", [{}, AT_ONCE], ids=["counted", "at_once"])
-def test_cases_that_need_all_processors(smp, count, options):
-    done = run(smp, count, *["test parallel"] * 3, "verify", **options)
-    assert done.text.count("# 9 passed, 0 failed") == 3, done.explain()
+def test_suites_about_processors(smp, count, options, suite, number):
+    done = run(smp, count, *[f"test {suite}"] * 3, "verify", **options)
+    assert done.text.count(f"# {number} passed, 0 failed") == 3, done.explain()
 
 
 def test_gdb_shows_each_processor(smp):

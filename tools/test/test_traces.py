@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from conftest import BUILD, BUILD_NAME, OTHERS, ROOT, execute
+from conftest import BUILD, OTHERS, ROOT, execute
 from tools.measure import traces
 
 pytestmark = pytest.mark.plain
@@ -344,14 +344,3 @@ def test_the_summary_of_r1(r1, tmp_path):
     words = [e.text for e in root.iter("{http://www.w3.org/2000/svg}text")]
     assert [w for w in words if w.isdecimal()] == ["1", "2", "3", "4"]
     assert "107,274, 50.9 %" in words and "never freed" in words
-
-
-def test_make_runs_both():
-    for target, program in (("replay-trace", f"{BUILD_NAME}/replay/replay"),
-                            ("trace-summary", "-m tools.measure.traces")):
-        done = execute("make", "-n", f"BUILD={BUILD_NAME}", target,
-                       "TRACE=x/busy.ktr")
-        assert done.returncode == 0, done.stderr
-        last = done.stdout.replace("\\\n", " ").splitlines()[-1]
-        assert program in last and "x/busy.ktr" in last
-        assert target == "replay-trace" or "/trace/busy.svg" in last
