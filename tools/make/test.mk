@@ -358,8 +358,7 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 .PHONY: test-web
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
-	@$(PYTEST) $(addprefix tools/test/test_,host.py wakes.py ata.py \
-	    acpi.py)
+	@$(PYTEST) tools/test/test_host.py
 
 test-threads: $(MMTHREADS) $(OTHERTHREADS) | $(DEPS) ## mm/ and the other
                                   ## allocators under real threads, sanitizer

@@ -146,6 +146,17 @@ class Program:
              *map(str, objects), *self.libraries, "-o",
              str(out)], check=False, stderr=subprocess.DEVNULL).returncode == 0
 
+    def mutated(self, mutant, folder):
+        """The program with the mutant; None if it does not compile or link, or
+        has the same machine code."""
+        text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
+        changed, program = Path(folder, "changed.o"), Path(folder, "program")
+        if self.compile(mutant.file, text, changed) and \
+                changed.read_bytes() != self.original(mutant.file, folder) and \
+                self.link(mutant.file, changed, program):
+            return program
+        return None
+
     def with_mistake(self, file, changes, folder):
         """Links the program, after each text (old, new) has been changed in a
         file that has it once."""
@@ -175,20 +186,15 @@ class Tests:
 
     def notice(self, mutant):
         """Whether the tests notice the mutant; None if it does not count."""
-        text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            changed, program = Path(folder, "changed.o"), Path(folder, "test")
-            if not self.host.compile(mutant.file, text, changed) or \
-                    changed.read_bytes() == self.host.original(mutant.file,
-                                                               folder):
-                return None
-            if not self.host.link(mutant.file, changed, program):
+            program = self.host.mutated(mutant, folder)
+            if program is None:
                 return None
             if run_cases(program, ["-f", *self.cases]).returncode != 0:
                 return True
-            self.threads.compile(mutant.file, text, changed)
-            self.threads.link(mutant.file, changed, program)
-            return any(races(program, *race) for race in RACES)
+            program = self.threads.mutated(mutant, folder)
+            return program is not None and \
+                any(races(program, *race) for race in RACES)
 
 
 class Seeds:
@@ -203,14 +209,9 @@ class Seeds:
 
     def notice(self, mutant):
         """Whether a seed notices the mutant; None if it does not count."""
-        text = mutant.apply((ROOT / mutant.file).read_text(encoding="utf-8"))
         with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-            changed, program = Path(folder, "changed.o"), Path(folder, "races")
-            if not self.races.compile(mutant.file, text, changed) or \
-                    changed.read_bytes() == self.races.original(mutant.file,
-                                                                folder):
-                return None
-            if not self.races.link(mutant.file, changed, program):
+            program = self.races.mutated(mutant, folder)
+            if program is None:
                 return None
             seed = self.first_failure(program)
         self.slowest = max(self.slowest, seed or 0)
@@ -232,14 +233,21 @@ def run_cases(program, arguments):
                         capture_output=True)
 
 
-def races(program, seed, operations):
-    """Whether mm/ fails on real threads."""
-    # The sanitizer needs addresses that are not random (test_threads.py).
+def with_threads(program, *arguments):
+    """Runs a program under the thread sanitizer up to its first report, for
+    which the status is not 0."""
+    # The sanitizer needs addresses that are not random where the kernel
+    # randomises more bits than it expects.
     fixed = ["setarch", "-R"] if shutil.which("setarch") else []
     return watchdog.run(
-        [*fixed, str(program), str(seed), str(operations)],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"}).returncode != 0
+        [*fixed, str(program), *map(str, arguments)], encoding="utf-8",
+        errors="replace", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "TSAN_OPTIONS": "halt_on_error=1"})
+
+
+def races(program, seed, operations):
+    """Whether mm/ fails on real threads."""
+    return with_threads(program, seed, operations).returncode != 0
 
 
 class Result:

@@ -43,20 +43,24 @@ def parse(text, notes_first):
     return cases
 
 
-def program(path, notes_first=True, env=None):
+def program(path, *arguments, notes_first=True, env=None):
     """(parse() of what a program of this machine prints, the text)"""
     assert path.exists(), f"{path} does not exist: make test-host"
-    done = watchdog.run([str(path)], encoding="utf-8", errors="replace",
-                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                        env=env)
-    return parse(done.stdout, notes_first), done.stdout
+    done = watchdog.run([str(path), *arguments], encoding="utf-8",
+                        errors="replace", stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, env=env)
+    return parse(done.stdout, notes_first), \
+        f"{done.stdout}(exit status {done.returncode})\n"
 
 
 def passed(name, results):
-    """The Case of that name of a program's results. Fails unless it passed."""
+    """The Case of that name of a program's results. Unless it passed, fails and
+    shows the text around its line, or the end if it has none."""
     cases, text = results
     if name not in cases or not cases[name].passed:
-        pytest.fail(text[-3000:], pytrace=False)
+        line = re.search(rf" - {re.escape(name)}$", text, re.M)
+        end = line.end() + 1000 if line else len(text)
+        pytest.fail(text[max(end - 4000, 0):end], pytrace=False)
     return cases[name]
 
 

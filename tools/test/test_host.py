@@ -1,20 +1,28 @@
-"""mm/ as a program of this machine, under the sanitizers: every cmocka case
-becomes a pytest case, and random traces run against the shadow model."""
+"""Parts of Slate as programs of this machine: mm/ under the sanitizers, with
+random traces against the shadow model; the core of the ATA driver against a
+drive that is a program too; the firmware's tables of processors, right and
+broken; every schedule of waits and wake-ups on processors that are fibers.
+Every case becomes a pytest case."""
+# Tests: kernel/x86/acpi.c
 
+import functools
 import re
 
 import pytest
 
-from conftest import BUILD, ROOT, long, tiers
-from tools.run import watchdog
+from conftest import BUILD, ROOT, execute, long, tiers
 from tools.test import tap
 
 pytestmark = pytest.mark.plain
 
 MMTEST = BUILD / "host" / "mmtest"
-# A seed, and how many operations follow from it.
-TRACES = tiers([(1, 200_000)], [(20060102, 500_000)])
-MODES = tiers([(1, 20_000)], [(20060102, 60_000)])
+# Leak checking needs ptrace, which a container may not allow; the cases count
+# leaked pages and objects themselves.
+ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
+# An option of mmtest, a seed, and how many operations or seeds follow from it.
+RANDOM = tiers([("-t", 1, 200_000), ("-m", 1, 20_000)],
+               [("-t", 20060102, 500_000), ("-m", 20060102, 60_000),
+                ("-r", 1_000, 200)])
 # The operations with most schedules beside the others, three quarters of the
 # time of them all: for `make test-all`.
 MOST = {f"explore_pairs.{name}" for name in
@@ -22,13 +30,18 @@ MOST = {f"explore_pairs.{name}" for name in
          "reap_ws", "snapshot", "update", "verify", "verify_often")}
 
 
+# The other programs: where their sources list the cases, and how.
+PROGRAMS = {
+    "host/atatest": ("drivers/servers/ata/tests/test_*.c",
+                     r"^ {8}CASE\((\w+)\)"),
+    "host/acpitest": ("kernel/x86/tests/acpi/test_acpi.c",
+                      r"^ {4}ROW\((\w+)\)"),
+    "wakes/waketest": ("kernel/task/tests/wakes/test_wakes.c",
+                       r"\{CASE\((\w+)\)")}
+
+
 def mmtest(*arguments):
-    # Leak checking needs ptrace, which a container may not allow; the cases
-    # count leaked pages and objects themselves.
-    return watchdog.run(
-        [str(MMTEST), *map(str, arguments)], cwd=ROOT, encoding="utf-8",
-        capture_output=True, errors="replace",
-        env={"ASAN_OPTIONS": "detect_leaks=0"})
+    return execute(MMTEST, *arguments, **ASAN)
 
 
 def cases():
@@ -46,41 +59,47 @@ def pytest_generate_tests(metafunc):
 @pytest.fixture(scope="module")
 def results(request):
     """Of the cases that this run of pytest has chosen."""
-    assert MMTEST.exists(), f"{MMTEST} does not exist: make test-host"
-    done = mmtest(*sorted({item.callspec.params["host_case"]
-                           for item in request.session.items
-                           if "host_case" in getattr(item, "fixturenames", [])}
-                          - {"missing"}))
-    found = tap.parse(done.stdout, notes_first=False)
-    add_reports(found, done.stderr)
-    return done, found
-
-
-def add_reports(cases, errors):
-    """cmocka writes the reports of cases to standard error: one report for each
-    case that failed, in their order."""
-    reports = errors.split("ERROR: ")[1:]
-    failed = [case for case in cases.values() if not case.passed]
-    for i, case in enumerate(failed):
-        case.notes.append(reports[i] if len(reports) == len(failed)
-                          else errors[-3000:])
+    chosen = {item.callspec.params["host_case"]
+              for item in request.session.items
+              if "host_case" in getattr(item, "fixturenames", [])}
+    return tap.program(MMTEST, *sorted(chosen - {"missing"}),
+                       notes_first=False, env=ASAN)
 
 
 def test_host(host_case, results):
-    done, found = results
-    if host_case not in found:
-        pytest.fail(f"no result (exit status {done.returncode}):\n"
-                    f"{done.stdout[-3000:]}{done.stderr[-3000:]}",
-                    pytrace=False)
-    if not found[host_case].passed:
-        pytest.fail("\n".join(found[host_case].notes), pytrace=False)
+    tap.passed(host_case, results)
+
+
+def listed():
+    """Parameters: each case of the other programs; those of a program run on
+    one worker."""
+    for program, (sources, pattern) in PROGRAMS.items():
+        found = [case for path in sorted(ROOT.glob(sources)) for case in
+                 re.findall(pattern, path.read_text("utf-8"), re.M)]
+        assert len(found) > 5, f"{sources} lists {found}"
+        for case in found:
+            yield pytest.param(program, case, id=f"{program}-{case}",
+                               marks=pytest.mark.xdist_group(program))
+
+
+@functools.cache
+def results_of(program):
+    if program == "host/atatest":
+        return tap.program(BUILD / program, notes_first=False,
+                           env={**ASAN, "CMOCKA_MESSAGE_OUTPUT": "TAP"})
+    return tap.program(BUILD / program)
+
+
+@pytest.mark.parametrize("program, case", listed())
+def test_program(program, case):
+    notes = tap.passed(case, results_of(program)).notes
+    if program == "wakes/waketest":  # every schedule of the case
+        assert int(re.fullmatch(r"(\d+) schedules", notes[-1])[1]) > 100
 
 
 def test_other_allocators_serve_the_interface():
     """mm/kmem.h on an allocator of mm/others/: a program of its own."""
-    done = watchdog.run([str(BUILD / "host/servetest")], cwd=ROOT,
-                        encoding="utf-8", capture_output=True,
-                        env={"ASAN_OPTIONS": "detect_leaks=0"})
+    done = execute(BUILD / "host/servetest", **ASAN)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "not ok" not in done.stdout and "\nok 12 - serve." in done.stdout
 
@@ -99,21 +118,9 @@ def test_a_case_ends_when_its_budget_is_used_up():
     assert enough.returncode == 0, enough.stderr
 
 
-@pytest.mark.parametrize("seed, operations", TRACES)
-def test_trace_against_shadow_model(seed, operations):
-    done = mmtest("-t", seed, operations)
-    assert done.returncode == 0, \
-        f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-
-
-@pytest.mark.parametrize("seed, operations", MODES)
-def test_trace_while_modes_come_and_go(seed, operations):
-    done = mmtest("-m", seed, operations)
-    assert done.returncode == 0, \
-        f"seed {seed}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
-
-
-@pytest.mark.long
-def test_schedules_of_seeds():
-    done = mmtest("-r", 1_000, 200)
+@pytest.mark.parametrize("option, seed, count", RANDOM)
+def test_random_operations(option, seed, count):
+    """Traces against the shadow model, also while modes come and go; and
+    schedules."""
+    done = mmtest(option, seed, count)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]

@@ -4,14 +4,13 @@ that are planted in the code, each of which must be found."""
 
 import json
 import re
-import shutil
 import subprocess
 import tempfile
 
 import pytest
 
-from conftest import BUILD, ROOT, tiers
-from tools.run import qemu, watchdog
+from conftest import BUILD, ROOT, execute, tiers
+from tools.run import qemu
 from tools.test import mutants, tap
 
 pytestmark = pytest.mark.plain
@@ -23,22 +22,11 @@ MMTHREADS = BUILD / "threads-mag" / "mmthreads"
 SEEDS = tiers([(2, 1, 4)], [(1, 1, 40), (2, 5, 40), (3, 1, 40), (7, 1, 40)],
               samples=[(3, 500, 10)])
 PLANTED_SEEDS = 40
-
-
-def run(program, *arguments, **options):
-    assert program.exists(), f"{program} does not exist: make test-host"
-    return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
-                        encoding="utf-8", errors="replace", **options)
+ASAN = {"ASAN_OPTIONS": "detect_leaks=0"}
 
 
 def mmtest(*arguments, program=MMTEST):
-    return run(program, *arguments, capture_output=True,
-               env={"ASAN_OPTIONS": "detect_leaks=0"})
-
-
-def mmraces(*arguments, program=MMRACES):
-    return run(program, *arguments, stdout=subprocess.PIPE,
-               stderr=subprocess.STDOUT)
+    return execute(program, *arguments, **ASAN)
 
 
 # ---- without a mistake ------------------------------------------------------
@@ -52,14 +40,11 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def results():
-    done = mmtest("magazines")
-    return done, tap.parse(done.stdout, notes_first=False)
+    return tap.program(MMTEST, "magazines", notes_first=False, env=ASAN)
 
 
 def test_case(mag_case, results):
-    done, cases = results
-    assert mag_case in cases and cases[mag_case].passed, \
-        done.stdout[-3000:] + done.stderr[-3000:]
+    tap.passed(mag_case, results)
 
 
 @pytest.mark.long
@@ -71,20 +56,15 @@ def test_every_schedule_of_two_operations():
 
 @pytest.mark.parametrize(("rounds", "first", "count"), SEEDS)
 def test_schedules_of_seeds(rounds, first, count):
-    done = mmraces(f"-m{rounds}", first, count)
-    assert done.returncode == 0, done.stdout[-6000:]
+    done = execute(MMRACES, f"-m{rounds}", first, count)
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_threads(seed):
-    # As test_threads.py does.
-    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    done = watchdog.run([*fixed, str(MMTHREADS), str(seed), "20000"], cwd=ROOT,
-                        encoding="utf-8", stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT, errors="replace")
-    assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
-        done.stdout[:6000]
+    done = mutants.with_threads(MMTHREADS, seed, 20_000)
+    assert done.returncode == 0, done.stdout[:6000]
 
 
 # ---- in the kernel ----------------------------------------------------------
@@ -373,8 +353,8 @@ def test_a_planted_mistake_is_found(file, changes, case):
         if case is None:
             program = mutants.Program("races-mag",
                                       ["-no-pie", "-Wl,--gc-sections"])
-            done = mmraces("-m2", 1, PLANTED_SEEDS,
-                           program=program.with_mistake(file, changes, folder))
+            done = execute(program.with_mistake(file, changes, folder), "-m2",
+                           1, PLANTED_SEEDS)
         else:
             program = mutants.Program("magazines", [
                 "-fsanitize=address,undefined", "-lcmocka", "-lpthread",

@@ -7,8 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, tiers
-from tools.run import watchdog
+from conftest import BUILD, execute, tiers
 
 pytestmark = pytest.mark.plain
 
@@ -17,17 +16,14 @@ SEEDS = tiers([(1, 10)], [(1_000, 300)], samples=[(500, 30)])
 
 
 def mmraces(*arguments, program=MMRACES):
-    assert program.exists(), f"{program} does not exist: make test-host"
-    return watchdog.run([str(program), *map(str, arguments)], cwd=ROOT,
-                        encoding="utf-8", stdout=subprocess.PIPE,
-                        stderr=subprocess.STDOUT, errors="replace")
+    return execute(program, *arguments)
 
 
 def digest(*arguments, program=MMRACES):
     """A number that is the same if every schedule was: the exclusive or of one
     for each."""
     done = mmraces(*arguments, program=program)
-    assert done.returncode == 0, done.stdout[-6000:]
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr
     return int(re.search(r"digest (\w+)", done.stdout)[1], 16)
 
 

@@ -2,13 +2,10 @@
 no lock orders; and the other allocators, on several processors. A run is
 bounded by its operations, not by time."""
 
-import shutil
-import subprocess
-
 import pytest
 
-from conftest import BUILD, OTHERS, ROOT
-from tools.run import watchdog
+from conftest import BUILD, OTHERS
+from tools.test import mutants
 
 MMTHREADS = BUILD / "threads" / "mmthreads"
 OTHERTHREADS = BUILD / "threads-mag" / "otherthreads"
@@ -19,15 +16,8 @@ pytestmark = [pytest.mark.long, pytest.mark.plain]
 
 def run(program, *arguments):
     assert program.exists(), f"{program} does not exist: make test-threads"
-    # The sanitizer needs addresses that are not random where the kernel
-    # randomises more bits than it expects.
-    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
-    done = watchdog.run(
-        [*fixed, str(program), *map(str, arguments), str(OPERATIONS)], cwd=ROOT,
-        encoding="utf-8", stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        errors="replace")
-    assert done.returncode == 0 and "ThreadSanitizer" not in done.stdout, \
-        f"{arguments}:\n{done.stdout[:6000]}"
+    done = mutants.with_threads(program, *arguments, OPERATIONS)
+    assert done.returncode == 0, f"{arguments}:\n{done.stdout[:6000]}"
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
