@@ -45,37 +45,30 @@ def wanted():
 LABS = wanted()
 
 
-def params(*rows, quick=2, samples=0):
+def params(rows, is_sample=lambda lab, n: False):
     """Parameters of proofs: (lab, ...), those of one lab on one worker. The
-    first `quick` of QUICKEST and the first `samples` of each other lab are
-    samples."""
+    n-th of a lab is a sample if is_sample says so, else long."""
     done, found = Counter(), []
-    for row in rows:
-        number, done[row[0].number] = done[row[0].number], \
-            done[row[0].number] + 1
-        few = max(quick, samples) if row[0].number == QUICKEST else samples
+    for lab, *rest in rows:
         found.append(pytest.param(
-            *row, id="-".join([row[0].folder.name[:2], *map(str, row[1:])]),
-            marks=[pytest.mark.xdist_group(row[0].folder.name),
-                   sample if number < few else long]))
+            lab, *rest,
+            id="-".join(filter(None, [lab.folder.name[:2], *rest])),
+            marks=[pytest.mark.xdist_group(lab.folder.name),
+                   sample if is_sample(lab, done[lab.number]) else long]))
+        done[lab.number] += 1
     return found
 
 
-def proofs_of(some):
-    """Parameters of proofs; those of lab 3 are samples."""
-    return pytest.mark.parametrize("lab", [
-        pytest.param(x, id=x.folder.name[:2], marks=[
-            pytest.mark.xdist_group(x.folder.name),
-            sample if x.number == 3 else long]) for x in some])
+def two_of_the_quickest(lab, n):
+    return lab.number == QUICKEST and n < 2
 
 
 each_lab = pytest.mark.parametrize("lab", [
     pytest.param(x, id=x.folder.name[:2]) for x in LABS])
-each_long = pytest.mark.parametrize("lab", [
-    pytest.param(x, id=x.folder.name[:2],
-                 marks=[pytest.mark.xdist_group(x.folder.name), long])
-    for x in LABS])
-each_proof = pytest.mark.parametrize("lab", params(*((x,) for x in LABS)))
+EACH_LAB = [(x,) for x in LABS]
+each_long = pytest.mark.parametrize("lab", params(EACH_LAB))
+each_proof = pytest.mark.parametrize(
+    "lab", params(EACH_LAB, two_of_the_quickest))
 
 
 # ---- the bench -------------------------------------------------------------
@@ -326,10 +319,8 @@ def test_solution_earns_everything(bench):
     assert {o.state for o in outcomes.values()} == {"pass"}, told(outcomes)
 
 
-@pytest.mark.parametrize("lab", [pytest.param(
-    x, id=x.folder.name[:2], marks=[
-        pytest.mark.xdist_group(x.folder.name),
-        sample if x.number in KINDS else long]) for x in LABS])
+@pytest.mark.parametrize("lab", params(
+    EACH_LAB, lambda lab, _: lab.number in KINDS))
 def test_the_grader_builds_the_students_kernel(bench, lab, tmp_path):
     """An answer that depends on an address, or a size, is right for both."""
     shop = workshop.Workshop(ROOT, tmp_path / "work", Budget(), bench.options)
@@ -408,7 +399,8 @@ def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
 
 
 @pytest.mark.parametrize("lab, task", params(
-    *((lab, task.id) for lab in LABS for task in lab.tasks)))
+    ((lab, task.id) for lab in LABS for task in lab.tasks),
+    two_of_the_quickest))
 def test_task_alone_earns_its_points(bench, lab, task):
     outcomes = bench.with_tasks({task})
     assert passed(outcomes) == {i.name for i in lab.items
@@ -445,15 +437,14 @@ def own_functions(lab):
     return found
 
 
-@pytest.mark.parametrize("lab, solved", [
-    pytest.param(x, solved, id="-".join([x.folder.name[:2], *solved]), marks=[
-        pytest.mark.xdist_group(x.folder.name),
-        sample if x.number == 3 and not solved else long])
-    for x in LABS if x.given
-    for solved in (set(), *({task.id} for task in x.tasks))])
+@pytest.mark.parametrize("lab, solved", params(
+    ((lab, solved) for lab in LABS if lab.given
+     for solved in ("", *(task.id for task in lab.tasks))),
+    lambda lab, n: lab.number == 3 and n == 0))
 def test_each_task_is_at_work_before_the_others(bench, lab, solved):
     """With GIVEN=1 the kernel boots and runs programs whatever is written. It
     has all that is, and the objects of the rest."""
+    solved = {solved} if solved else set()
     own = own_functions(lab)
     kernel = bench.given(labs.handed_out(ROOT, lab, solved))
     with open(kernel, "rb") as f:
@@ -471,7 +462,8 @@ def test_each_task_is_at_work_before_the_others(bench, lab, solved):
 
 # ---- the open stage --------------------------------------------------------
 
-@proofs_of([x for x in LABS if x.open])
+@pytest.mark.parametrize("lab", params(
+    ((lab,) for lab in LABS if lab.open), lambda lab, _: lab.number == 3))
 def test_the_open_stage(bench, lab):
     """Its hand-out builds without a warning, earns nothing, and boots with what
     is given; the solution earns its points."""
@@ -527,8 +519,8 @@ def patched(lab, patch, folder):
 
 
 @pytest.mark.parametrize("lab, patch", params(
-    *((lab, path.stem) for lab in LABS
-      for path in wrong(lab)), samples=2))
+    ((lab, path.stem) for lab in LABS for path in wrong(lab)),
+    lambda _, n: n < 2))
 def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
     """No other points are lost, except that questions about experiments on
     the submission's own kernel may have other answers on a wrong kernel."""
@@ -573,8 +565,7 @@ def test_each_explained_survivor_is_a_mutant(lab):
     assert all(reason.endswith(".") for reason in reasons.values())
 
 
-@pytest.mark.parametrize("lab", params(
-    *((x,) for x in LABS), quick=0, samples=1))
+@pytest.mark.parametrize("lab", params(EACH_LAB, lambda _, n: n < 1))
 def test_mutants_of_the_solution_are_killed_or_explained(bench, lab):
     bench.build({})
     every = sorted(mutants.mutants_of(lab), key=lambda m: place(m, 1))
