@@ -36,8 +36,10 @@ sys.dont_write_bytecode = False
 sys.pycache_prefix = str(BUILD / "python")
 
 # A make that a test runs is not below the one that runs the tests, whose
-# processors it could not ask for.
-for name in "MAKEFLAGS", "MFLAGS", "MAKELEVEL":
+# processors it could not ask for; and a machine has the settings of its test
+# alone.
+for name in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "V", "CMD", "APPEND", "MEM",
+             "DISK", "ICOUNT", "BUDGET"):
     os.environ.pop(name, None)
 
 # When a test runs (docs/testing.md): without a mark in `make test`, with
@@ -99,6 +101,12 @@ def execute(*argv, cwd=ROOT, **env):
     return watchdog.run([str(word) for word in argv], cwd=cwd, encoding="utf-8",
                         errors="replace", capture_output=True,
                         env={**os.environ, **env})
+
+
+def output_of(*argv, cwd=ROOT):
+    """What a program of this machine prints, which must succeed."""
+    return subprocess.run(argv, cwd=cwd, check=True, encoding="utf-8",
+                          stdout=subprocess.PIPE).stdout
 
 
 def product(name, target):
@@ -240,8 +248,6 @@ KERNELS = {"sanitize": ["SANITIZE=1"], "debug": ["DEBUG=1"], "smp": ["SMP=1"],
 def other_kernel(folder, name="slate-workshop.elf"):
     """A kernel of one of these builds, in the folder where `make` has it. Files
     of tests that run beside each other build it one after the other."""
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("BUILD", "V")}
     there = f"{BUILD_NAME}/{folder}"
     kernel = f"{there}/{name}"
     with open(BUILD / f"{folder}.lock", "w", encoding="ascii") as lock:
@@ -249,7 +255,7 @@ def other_kernel(folder, name="slate-workshop.elf"):
         done = subprocess.run(
             ["make", "--no-print-directory", "-j2", *KERNELS[folder],
              f"BUILD={there}", kernel], cwd=ROOT, encoding="utf-8",
-            check=False, capture_output=True, env=clean)
+            check=False, capture_output=True)
     assert done.returncode == 0, done.stdout + done.stderr
     return ROOT / kernel
 
@@ -275,6 +281,12 @@ def either(request):
 # `smp_debug`.
 FOUR = {"initrd": BUILD / "initrd-workshop.tar",
         "extra": ["-smp", "4", "-accel", "tcg,thread=multi"]}
+
+
+def linked(name):
+    """The objects of a kernel, without their folder and .o."""
+    text = product(f"{name}.map", "tested").read_text(encoding="utf-8")
+    return set(re.findall(r"^LOAD \S*?build/(\S+)\.o$", text, re.M))
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,7 @@ def tree(shared_path):
 
 def make(tree, *arguments, **env):
     clean = {k: v for k, v in os.environ.items()
-             if k not in ("BUILD", "V", "DEBUG", "SANITIZE", "SMP", "CPUS",
-                          "CMD", "APPEND", "MEM")}
+             if k not in ("BUILD", "DEBUG", "SANITIZE", "SMP", "CPUS")}
     return subprocess.run(["make", "--no-print-directory", *arguments],
                           cwd=tree, encoding="utf-8", check=False,
                           capture_output=True, env={**clean, **env})

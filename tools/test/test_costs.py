@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from conftest import BUILD, BUILD_NAME, ROOT
+from conftest import BUILD, BUILD_NAME, ROOT, output_of
 from tools.measure import bench
 from tools.run import qemu
 
@@ -39,9 +39,7 @@ def test_of_known_instructions_exactly_their_number_is_counted(figures):
 def test_the_loops_that_are_subtracted_are_those_around(kernel):
     """Each loop of `bench` ends as the empty one does, with two instructions
     that count a register down."""
-    text = subprocess.run(
-        ["objdump", "-d", "--no-show-raw-insn", kernel],
-        capture_output=True, encoding="utf-8", check=True).stdout
+    text = output_of("objdump", "-d", "--no-show-raw-insn", kernel)
     for name in ("benchcmd_empty_loop", "benchcmd_cache_pair",
                  "benchcmd_without"):
         body = re.search(rf"<{name}>:\n(.*?)\n\n", text, re.S).group(1)

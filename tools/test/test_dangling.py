@@ -32,8 +32,7 @@ def tree(shared_path):
 
 
 def run(tree, *command, **settings):
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("BUILD", "CMD", "APPEND", "MEM", "BUDGET")}
+    clean = {k: v for k, v in os.environ.items() if k != "BUILD"}
     done = watchdog.run(command, cwd=tree,
                         encoding="utf-8", stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, env={**clean, **settings})

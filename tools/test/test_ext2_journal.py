@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from test_ext2 import clean, core, make, run
-from test_ext2_cuts import WAYS, cuts
+from test_ext2_cuts import NAME, WAYS, cuts
 
 pytestmark = [pytest.mark.plain, pytest.mark.spread]
 
@@ -26,7 +26,6 @@ def fixture_image(tmp_path):
 # ---- all or nothing --------------------------------------------------------
 
 # Commands before, and the move. Fillers keep the entries in different blocks.
-NAME = "/a-name-that-is-so-long-that-few-fit-into-a-sector-"
 TREE = "mkdir /a;mkdir /b;mkdir /a/d;write /a/d/f 0 3000 1;mkdir /a/d/s"
 MOVES = {
     "elsewhere": (TREE, "mv /a/d /b/e"),

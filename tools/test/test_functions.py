@@ -2,11 +2,9 @@
 (tools/grading/functions.py), and put together again for GIVEN=1 (given.py). A
 small program is built of both parts."""
 
-import subprocess
-
 import pytest
 
-from conftest import execute
+from conftest import execute, output_of
 from tools.grading import functions, given
 
 pytestmark = pytest.mark.plain
@@ -115,19 +113,22 @@ def test_the_part_has_what_it_needs():
     assert functions.part(C, NAMES) == PART
 
 
+def printed(folder, part):
+    """What rest.c prints with a part; both have the warnings of the kernel."""
+    output_of("gcc", "-Wall", "-Wextra", "-Werror", "-o", "x", "rest.c", part,
+              cwd=folder)
+    return output_of(folder / "x")
+
+
 @pytest.mark.parametrize("names", [
     {"twice"}, {"large"}, {"helper"}, {"twice", "large"}, {"on_two_lines"},
     {"twice", "helper", "large", "on_two_lines"}])
 def test_both_together_are_the_program(tmp_path, names):
-    """With the warnings of the kernel."""
     (tmp_path / "rest.c").write_text(functions.rest(C, names), "utf-8")
     part = functions.part(C, names)
     (tmp_path / "part.c").write_text(
         part.replace("#define MANY 3", "extern int count;"), "utf-8")
-    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", "x", "rest.c",
-                    "part.c"], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / "x"], check=True, capture_output=True)
-    assert done.stdout == b"12 3\n"
+    assert printed(tmp_path, "part.c") == "12 3\n"
 
 
 def test_one_that_nobody_else_calls_stays_static():
@@ -164,13 +165,10 @@ def test_what_is_not_written_is_given(tmp_path, missing):
         C.replace("(a) + (b)", "(a) + (b) + 1000").replace(
             "return count;", "return count + 1000;"), OWN, weak=True).replace(
             "#define MANY 3", "extern int count;"), "utf-8")
-    subprocess.run(["gcc", "-Wall", "-Wextra", "-Werror", "-o", "x", "rest.c",
-                    "given.c"], cwd=tmp_path, check=True)
-    done = subprocess.run([tmp_path / "x"], check=True, capture_output=True)
     first = 12 + 1000 * ("twice" in missing)
     second = 3 + 1000 * ("on_two_lines" in missing)
-    assert done.stdout.decode() == f"{first} {second}\n"
-    subprocess.run(["gcc", "-c", "given.c"], cwd=tmp_path, check=True)
+    assert printed(tmp_path, "given.c") == f"{first} {second}\n"
+    output_of("gcc", "-c", "given.c", cwd=tmp_path)
     assert given.offered(tmp_path / "given.o") == OWN
 
 

@@ -4,11 +4,10 @@ where it began, and the one that runs is the one whose stack ESP is on."""
 # Tests: kernel/task/sched.c, kernel/x86/switch.asm
 
 import re
-import subprocess
 
 import pytest
 
-from conftest import long, sanitized
+from conftest import long, output_of, sanitized
 from tools.run import gdb
 
 pytestmark = [long, pytest.mark.skipif(
@@ -49,9 +48,7 @@ def names_in(text):
 @pytest.fixture(scope="module")
 def callees(kernel):
     """{return address: the function called, "" if by a pointer}"""
-    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
-                          stdout=subprocess.PIPE,
-                          encoding="utf-8", check=True).stdout
+    text = output_of("objdump", "-d", "--no-show-raw-insn", kernel)
     lines = re.findall(r"^ *(\w+):\t(.*)", text, re.M)
     return {int(after, 16): "".join(re.findall(r"<([\w.]+)", what)[:1])
             for (_, what), (after, _) in zip(lines, lines[1:])

@@ -2,11 +2,10 @@
 a USB stick is to a BIOS."""
 
 import re
-import subprocess
 
 import pytest
 
-from conftest import ROOT, sample, tiers
+from conftest import ROOT, output_of, sample, tiers
 from tools.run import watchdog
 
 pytestmark = pytest.mark.spread
@@ -31,9 +30,7 @@ def test_iso_boots(boot, iso, how):
 
 def test_only_a_bios_finds_it(iso):
     """As the book says of UEFI: its entry would be another one here."""
-    said = subprocess.run(
-        ["xorriso", "-indev", str(iso), "-report_el_torito", "plain"],
-        check=True, capture_output=True, encoding="utf-8").stdout
+    said = output_of("xorriso", "-indev", iso, "-report_el_torito", "plain")
     assert re.findall(r"boot img : +\d+ +(\w+)", said) == ["BIOS"], said
     for page in "README.md", "docs/boot.md", "tools/make/images.mk":
         assert "UEFI alone" in (ROOT / page).read_text("utf-8"), page

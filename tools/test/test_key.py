@@ -1,22 +1,19 @@
 """The answer key that `make key` prints."""
 
 import re
-import subprocess
 import sys
 from types import SimpleNamespace
 
 import pytest
 
-from conftest import ROOT, long
+from conftest import ROOT, execute, long
 from tools.grading import labs, questions
 
 pytestmark = pytest.mark.plain
 
 
 def key(*words):
-    return subprocess.run(
-        [sys.executable, "-m", "tools.grading.key", *words], cwd=ROOT,
-        check=False, capture_output=True, encoding="utf-8")
+    return execute(sys.executable, "-m", "tools.grading.key", *words)
 
 
 @pytest.mark.parametrize("words, error", (

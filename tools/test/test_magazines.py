@@ -4,12 +4,11 @@ that are planted in the code, each of which must be found."""
 
 import json
 import re
-import subprocess
 import tempfile
 
 import pytest
 
-from conftest import BUILD, ROOT, execute, tiers
+from conftest import BUILD, ROOT, execute, output_of, tiers
 from tools.run import qemu
 from tools.test import mutants, tap
 
@@ -73,10 +72,8 @@ def test_threads(seed):
 def common_path(kernel, function):
     """The instructions of a call up to the first return, as objdump prints
     them: the jumps before it are not taken."""
-    text = subprocess.run(
-        ["objdump", "-d", "--no-addresses", "--no-show-raw-insn",
-         f"--disassemble={function}", str(kernel)],
-        capture_output=True, encoding="utf-8", check=True).stdout
+    text = output_of("objdump", "-d", "--no-addresses", "--no-show-raw-insn",
+                     f"--disassemble={function}", kernel)
     body = re.search(rf"<{function}>:\n(.*?\tret)\b", text, re.S)[1]
     return [line.strip() for line in body.splitlines()]
 
@@ -200,8 +197,7 @@ def test_a_kernel_can_boot_without(smp):
 
 
 def test_a_kernel_for_one_processor_has_nothing_of_it(kernel):
-    symbols = subprocess.run(["nm", str(kernel)], capture_output=True,
-                             encoding="utf-8", check=True).stdout
+    symbols = output_of("nm", kernel)
     assert " kmem_cache_alloc\n" in symbols
     assert not re.search(r"kmem_mag|kmem_slab_alloc|cpu_cache", symbols)
 

@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from conftest import (BUILD, BUILD_NAME, OTHERS, OTHERS_SHARED, ROOT, execute,
-                      long, other_kernel, product, tiers)
+                      linked, long, other_kernel, product, tiers)
 from tools.run import qemu
 from tools.test import mutants
 
@@ -157,11 +157,6 @@ def test_several_processors(name):
 
 
 # ---- the link-time choice ---------------------------------------------------
-
-def linked(name):
-    text = product(f"{name}.map", "tested").read_text(encoding="utf-8")
-    return set(re.findall(r"^LOAD \S*?build/(\S+)\.o$", text, re.M))
-
 
 def test_a_kernel_has_one_allocator():
     own = linked("slate")

@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 
-from conftest import BUILD, ROOT, execute, product
+from conftest import BUILD, ROOT, execute, linked, product
 from tools.run import elf, qemu
 from tools.test import transcript
 
@@ -300,10 +300,7 @@ def test_memory_for_the_recording():
 
 def test_the_allocator_is_that_of_the_product():
     """Its objects, linked; nothing else but the recorder is added."""
-    def objects(name):
-        text = product(f"{name}.map", "tested").read_text(encoding="utf-8")
-        return set(re.findall(r"^LOAD \S*?build/(\S+)\.o$", text, re.M))
-    own, recording = objects("slate"), objects("slate-trace")
+    own, recording = linked("slate"), linked("slate-trace")
     heap = {o for o in own if o.startswith(("mm/kmem_", "mm/inspect/kmem_",
                                             "mm/debug/"))}
     assert len(heap) > 10

@@ -46,13 +46,11 @@ FUNCTION = "bug_" + BUG.replace("-", "_")
 
 def tool(kernel, folder, what, *arguments, typed="", **settings):
     """Runs tools/run/replay.py."""
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("CMD", "APPEND", "MEM", "BUDGET")}
     return watchdog.run(
         [sys.executable, "-m", "tools.run.replay", "--folder", str(folder),
          what, str(kernel), *arguments], cwd=ROOT, encoding="utf-8",
         input=typed, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**clean, **settings})
+        stderr=subprocess.STDOUT, env={**os.environ, **settings})
 
 
 def gdb(kernel, folder, *commands):

@@ -10,40 +10,35 @@ import sys
 import pexpect
 import pytest
 
-from conftest import ROOT, copy_tree
+from conftest import ROOT, copy_tree, execute
 from tools.run import doctor, watchdog
 
 pytestmark = pytest.mark.plain
-
-
-def run(*argv, cwd=ROOT, **env):
-    return subprocess.run(argv, cwd=cwd, encoding="utf-8", check=False,
-                          capture_output=True, env={**os.environ, **env})
 
 
 NO_DISPLAY = {"DISPLAY": "", "WAYLAND_DISPLAY": ""}
 
 
 def test_setup_is_valid_bash():
-    assert run("bash", "-n", "tools/setup").returncode == 0
+    assert execute("bash", "-n", "tools/setup").returncode == 0
 
 
 @pytest.mark.parametrize("argv, said", [
     (["--frobnicate"], "unknown argument --frobnicate; it takes web or --help"),
     (["web", "web"], "it takes one argument")])
 def test_setup_refuses_what_it_does_not_know(argv, said):
-    done = run("tools/setup", *argv)
+    done = execute("tools/setup", *argv)
     assert done.returncode == 2 and not done.stdout
     assert done.stderr == f"tools/setup: {said}\n"
 
 
 def test_setup_says_what_it_installs_for_the_page():
     assert re.search("tools/setup web .*`make web`.*Node.js.*Chromium",
-                     run("tools/setup", "--help").stdout, re.S)
+                     execute("tools/setup", "--help").stdout, re.S)
 
 
 def test_setup_finds_all_there_and_prints_versions():
-    done = run("tools/setup", **NO_DISPLAY)
+    done = execute("tools/setup", **NO_DISPLAY)
     assert done.returncode == 0, done.stdout + done.stderr
     for tool in ("nasm", "qemu-system-i386", "gdb", "pytest"):
         assert re.search(rf"{tool}\S* .*\d+\.\d+", done.stdout), done.stdout
@@ -73,7 +68,7 @@ SHELL_TOOLS = ("bash chmod dirname uname cut awk tr head sed cmp grep mktemp "
 
 def test_setup_prints_the_command_on_fedora(tmp_path):
     path = system_without(tmp_path, SHELL_TOOLS, ("dnf", "exit 1"))
-    done = run("tools/setup", PATH=path)
+    done = execute("tools/setup", PATH=path)
     assert done.returncode == 1
     line = next(line for line in done.stderr.splitlines() if "dnf" in line)
     assert line.startswith("tools/setup: run: sudo dnf install -y make ")
@@ -85,7 +80,7 @@ def test_setup_says_why_a_package_cannot_be_had(tmp_path):
             'echo "E: Unable to locate package"\nexit 100')
     path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", fake),
                           ("sudo", 'exec "$@"'))
-    done = run("tools/setup", PATH=path)
+    done = execute("tools/setup", PATH=path)
     assert done.returncode == 1
     assert "cannot install nasm: E: Unable to locate package" in done.stderr
 
@@ -104,7 +99,7 @@ esac"""
 def test_setup_says_what_it_fetches_and_how_far_it_is(tmp_path):
     path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", APT),
                           ("sudo", 'exec "$@"'))
-    said = run("tools/setup", PATH=path).stdout
+    said = execute("tools/setup", PATH=path).stdout
     assert "\nFetching 2 packages, 44.0 kB; they take 198 MB of disk. About " \
         "a minute.\n" in said and "%" not in said
     child = pexpect.spawn("tools/setup", cwd=str(ROOT), encoding="utf-8",
@@ -128,7 +123,7 @@ def offline(shared_path):
     """A copy of the tree after a set-up that reached no package index, and
     what the set-up printed."""
     copy_tree(shared_path)
-    return shared_path, run("tools/setup", cwd=shared_path, **OFFLINE)
+    return shared_path, execute("tools/setup", cwd=shared_path, **OFFLINE)
 
 
 @pytest.mark.long
@@ -145,14 +140,15 @@ def test_setup_without_a_package_index_says_what_does_not_work(offline):
 
 @pytest.mark.long
 def test_make_run_works_without_python_packages(offline):
-    done = run("make", "run", cwd=offline[0], CMD="verify; poweroff", **OFFLINE)
+    done = execute("make", "run", cwd=offline[0], CMD="verify; poweroff",
+                   **OFFLINE)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "every invariant holds" in done.stdout
 
 
 def expect_refused(tree):
     for target, speaker in ("test", "make"), ("grade", "tools/grade"):
-        done = run("make", target, "LAB=2", cwd=tree, **OFFLINE)
+        done = execute("make", target, "LAB=2", cwd=tree, **OFFLINE)
         lines = [line for line in done.stderr.splitlines()
                  if not line.startswith("make: *** ")]
         assert done.returncode == 2 and not done.stdout, done.stdout
@@ -174,14 +170,14 @@ def test_packages_that_are_half_installed_are_not_used(offline):
     half.mkdir()
     (half / "__init__.py").write_text("raise SystemExit('half')\n", "utf-8")
     expect_refused(tree)
-    assert "Making .venv" in run("tools/setup", cwd=tree, **OFFLINE).stdout
+    assert "Making .venv" in execute("tools/setup", cwd=tree, **OFFLINE).stdout
     assert not half.exists()
 
 
 @pytest.mark.long
 def test_node_without_a_package_index_says_what_does_not_work(tmp_path):
     folder = tmp_path / "node"
-    done = run("make", f"{folder}/done", f"NODE_ENV={folder}", **OFFLINE)
+    done = execute("make", f"{folder}/done", f"NODE_ENV={folder}", **OFFLINE)
     assert done.returncode == 2 and not (folder / "done").exists()
     assert re.search("^ERROR: .*nodejs.*\nmake: cannot install Node.js and its "
                      "packages, see above: web, test-v86 and test-all need "
@@ -353,20 +349,20 @@ def test_a_container_has_what_the_set_up_installs():
 
 def test_only_the_compiler_that_make_takes_is_found():
     """If CROSS_COMPILE names a compiler, make uses no other."""
-    found = run("tools/setup", "--found", CROSS_COMPILE="nowhere-").stdout
+    found = execute("tools/setup", "--found", CROSS_COMPILE="nowhere-").stdout
     assert "nasm|" in found and "cross:|" not in found
 
 
 def test_doctor_names_what_is_missing_and_how_to_get_it(tmp_path):
     path = system_without(tmp_path, SHELL_TOOLS, ("apt-get", "exit 1"))
-    done = run("python3", "-m", "tools.run.doctor", PATH=path)
+    done = execute("python3", "-m", "tools.run.doctor", PATH=path)
     assert done.returncode == 1
     assert re.search(r"^nasm +- +missing", done.stdout, re.M), done.stdout
     assert "get it: sudo apt-get install -y nasm" in done.stdout
 
 
 def test_doctor_is_content_here():
-    done = run("python3", "-m", "tools.run.doctor", **NO_DISPLAY)
+    done = execute("python3", "-m", "tools.run.doctor", **NO_DISPLAY)
     assert done.returncode == 0, done.stdout
     assert "missing" not in done.stdout and "too old" not in done.stdout
     assert re.search("^no display +- +ok +a window for make run$", done.stdout,

@@ -3,11 +3,10 @@ SMP=1`."""
 # Tests: kernel/x86/spinlock.c, kernel/x86/spin_debug.c
 
 import re
-import subprocess
 
 import pytest
 
-from conftest import BUILD, long
+from conftest import BUILD, long, output_of
 from tools.run import qemu
 
 pytestmark = [long, pytest.mark.plain]
@@ -50,9 +49,7 @@ def test_a_double_fault_finds_its_processor(either):
 
 
 def disassembly(kernel):
-    return subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel],
-                          check=True, encoding="utf-8",
-                          stdout=subprocess.PIPE).stdout
+    return output_of("objdump", "-d", "--no-show-raw-insn", kernel)
 
 
 def test_no_lock_is_reached_through_the_stack_pointer(smp):

@@ -4,20 +4,14 @@ by jumping to the others (tools/make/kernel.mk)."""
 # Tests: tools/make/kernel.mk, tools/make/user.mk
 
 import re
-import subprocess
 
 import pytest
 
-from conftest import BUILD, ROOT, sanitized
+from conftest import BUILD, ROOT, output_of, sanitized
 from tools.run import qemu
 
 pytestmark = pytest.mark.skipif(
     sanitized(), reason="the sanitizers' run time jumps between its parts")
-
-
-def said(*command):
-    return subprocess.run(command, check=True, encoding="utf-8",
-                          stdout=subprocess.PIPE).stdout
 
 
 def functions(path):
@@ -25,15 +19,15 @@ def functions(path):
     several parts (f.cold, f.part.0) has one name."""
     return [(int(at, 16), name.split(".")[0]) for at, name in re.findall(
         r"^ +\d+: (\w+) .* FUNC .* (?!UND)\S+ (\S+)$",
-        said("readelf", "-sW", path), re.M)]
+        output_of("readelf", "-sW", path), re.M)]
 
 
 def jumpers(path):
     """The C functions of a program that jump to another function, or to an
     address in a register or a structure."""
     known, found, inside = dict(functions(path)), set(), None
-    for line in said("objdump", "-d", "--no-show-raw-insn",
-                     path).splitlines():
+    for line in output_of("objdump", "-d", "--no-show-raw-insn",
+                          path).splitlines():
         if head := re.match(r"([0-9a-f]+) <.+>:$", line):
             inside = known.get(int(head[1], 16))
         elif jump := re.search(r"\tj\w+ +([0-9a-f]+) <", line):

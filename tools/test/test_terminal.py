@@ -207,10 +207,7 @@ def test_colours_of_slabs_and_owners(terminal):
 def attributes(machine, text):
     """The attributes of a text on the screen."""
     at = "".join(machine.screen()).index(text)
-    path = f"{machine.folder}/cells"
-    machine.qmp.execute("pmemsave", val=0xB8000, size=4000, filename=path)
-    with open(path, "rb") as f:
-        return set(f.read()[1::2][at:at + len(text)])
+    return set(machine.memory(0xB8000, 4000)[1::2][at:at + len(text)])
 
 
 def test_the_screen_shows_ascii(kernel):

@@ -371,12 +371,11 @@ def test_the_book_s_commands_exist():
 # ---- the program -------------------------------------------------------------
 
 def run(kernel, commands, typed="", **settings):
-    clean = {k: v for k, v in os.environ.items()
-             if k not in ("CMD", "APPEND", "MEM", "DISK", "ICOUNT", "CPUS")}
     done = watchdog.run(
         [sys.executable, "-m", "tools.watch.watch", str(kernel)], cwd=ROOT,
         encoding="utf-8", input=typed, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, env={**clean, "CMD": commands, **settings})
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "CMD": commands, **settings})
     assert "Traceback" not in done.stdout, done.stdout
     return done.returncode, done.stdout
 
@@ -419,10 +418,9 @@ class Terminal:
     """`make watch` on a terminal of 24 lines."""
 
     def __init__(self, kernel):
-        env = {k: v for k, v in os.environ.items() if k not in ("CMD", "MEM")}
         self.child = pexpect.spawn(
             sys.executable, ["-m", "tools.watch.watch", str(kernel)],
-            cwd=ROOT, env={**env, "TERM": "xterm"}, encoding="utf-8",
+            cwd=ROOT, env={**os.environ, "TERM": "xterm"}, encoding="utf-8",
             dimensions=(24, 80), timeout=watchdog.SECONDS)
         self.child.expect("watch> ")
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from conftest import ROOT, execute, product
+from conftest import ROOT, execute
 from tools.web import page
 
 STRUCTS = "kmem_cache", "kmem_slab", "kmem_bufctl", "page", "task", "inode"
@@ -17,11 +17,6 @@ pytestmark = pytest.mark.plain
 
 def generate(kernel, out):
     return execute(sys.executable, "-m", "tools.web.layouts", kernel, out)
-
-
-@pytest.fixture(scope="module")
-def kernel():
-    return product("slate.elf", "kernel")
 
 
 @pytest.fixture(scope="module")

@@ -2,8 +2,8 @@
 in freed ones."""
 
 import re
-import subprocess
 
+from conftest import output_of
 from tools.test.heap import records, rows
 
 
@@ -29,9 +29,8 @@ def test_whatis_knows_the_allocators_own(shell):
 
 
 def test_whatis_knows_symbols(shell, kernel):
-    objects = dict(line.split()[::2][::-1] for line in subprocess.run(
-        ["nm", kernel], check=True, encoding="utf-8", stdout=subprocess.PIPE)
-        .stdout.splitlines() if line[9] in "dbDB")
+    objects = dict(line.split()[::2][::-1] for line in
+                   output_of("nm", kernel).splitlines() if line[9] in "dbDB")
     for name in ("play_caches", "kmem_reaping", "page_array"):
         said = shell.command(f"whatis {name}")
         assert said.startswith(f"0x{objects[name]}: frame ")
