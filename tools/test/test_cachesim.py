@@ -4,7 +4,6 @@ has the effect in it that section 4 of the paper describes."""
 import re
 import sys
 from types import SimpleNamespace
-from xml.etree import ElementTree
 
 import pytest
 
@@ -13,9 +12,9 @@ from tools.grading import questions
 from tools.measure import cachesim as command
 from tools.measure import cache_model, cachesim_picture, statistics
 from tools.run import watchdog
+from tools.test.drawing import shapes
 
 SMALL = cache_model.Geometry("small", 128, 2, 16)    # four sets
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 def box(size=16, slabs=((0x1000, 0, "####"), (0x2000, 8, "#.#."))):
@@ -97,13 +96,13 @@ def test_each_object_and_each_set_is_drawn():
     cache = box()
     seen = cache_model.watch(SMALL, cache_model.addresses(cache), 4)
     text = cachesim_picture.draw([(cache, seen, "words <&>")], 4).file()
-    shapes = list(ElementTree.fromstring(text).iter(SVG + "rect"))
-    objects = [e.get("data-object") for e in shapes if e.get("data-object")]
+    drawn = shapes(text)
+    objects = [e.get("data-object") for e in drawn if e.get("data-object")]
     assert objects == [str(n) for n in range(len(seen.addresses))]
-    rows = {e.get("y") for e in shapes if e.get("data-object")}
+    rows = {e.get("y") for e in drawn if e.get("data-object")}
     assert len(rows) == len(cache.slabs)
     height = {}
-    for e in shapes:
+    for e in drawn:
         if e.get("data-set"):
             number = int(e.get("data-set"))
             height[number] = height.get(number, 0) + float(e.get("height"))
@@ -140,8 +139,8 @@ def test_the_usual_case_tells_the_three_apart(kernel, tmp_path):
     for name in ("index.html", "cachesim.svg"):
         text = (tmp_path / name).read_text(encoding="utf-8")
         drawing = text[text.index("<svg"):text.index("</svg>") + 6]
-        shapes = list(ElementTree.fromstring(drawing).iter(SVG + "rect"))
-        marks = [e.get("class") for e in shapes if e.get("data-object")]
+        marks = [e.get("class") for e in shapes(drawing)
+                 if e.get("data-object")]
         assert marks[:60] == ["used"] * 60 and marks[120:] == ["bad"] * 60
         assert sorted(marks[60:120]) == ["bad"] * 40 + ["used"] * 20
 

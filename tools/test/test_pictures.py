@@ -8,26 +8,16 @@ import pytest
 
 from conftest import ROOT, long
 from tools.book import layouts, pictures, screen
+from tools.test.drawing import SVG, shapes, words
 
 pytestmark = [pytest.mark.plain, pytest.mark.workshop]
 
 FOLDER = ROOT / "docs/pictures"
-SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
 def facts(workshop):
     return layouts.Facts(workshop)
-
-
-def shapes(text, kind):
-    return [e for e in ElementTree.fromstring(text).iter(SVG + "rect")
-            if kind in e.get("class", "").split()]
-
-
-def words(text):
-    return " ".join(e.text for e in
-                    ElementTree.fromstring(text).iter(SVG + "text"))
 
 
 # ---- all are current ---------------------------------------------------------

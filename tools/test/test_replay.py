@@ -17,7 +17,7 @@ import sys
 import pytest
 
 from conftest import ROOT, sanitized, tiers
-from tools.run import qemu, records, terminal, watchdog
+from tools.run import records, terminal, watchdog
 from tools.test import transcript
 from tools.test.planted import marked, seen
 
