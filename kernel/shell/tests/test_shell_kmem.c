@@ -430,7 +430,7 @@ KTEST(shell_kmem, playground_frees_everything)
     struct kmem_cache_stat st;
 
     ktest_undo(end_play, NULL);
-    KT_REQUIRE(shell_test_run("kmem create test_play 200 64 ctor") == 0);
+    KT_REQUIRE(shell_test_run("kmem create test_play 200 1k ctor") == 0);
     cp = kmem_cache_find("test_play");
     KT_REQUIRE(cp);
     KT_REQUIRE(shell_test_run("kmem alloc test_play 100") == 0);
