@@ -146,19 +146,6 @@ KTEST(kmem_alloc, libumem_live_buffers_never_overlap)
     free_all(NULL);
 }
 
-KTEST(kmem_alloc, libumem_reuse_of_freed_buffers)
-{
-    static const size_t sizes[] = {8, 100, 513, 4096, 9216};
-
-    for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
-        void *p = kmem_alloc(sizes[i], KM_SLEEP);
-
-        kmem_free(p, sizes[i]);
-        KT_TRUE(kmem_alloc(sizes[i], KM_SLEEP) == p);
-        kmem_free(p, sizes[i]);
-    }
-}
-
 KTEST(kmem_alloc, more_than_the_largest_block_is_null)
 {
     struct kmem_oversize_stat before;

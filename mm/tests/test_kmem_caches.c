@@ -99,6 +99,8 @@ KTEST(kmem, no_large_objects_before_their_caches)
 {
     struct kmem_cache *cp;
 
+    kmem_state = KMEM_DOWN;
+    KT_TRUE(kmem_cache_create("t_down", 8, 0, NULL, NULL) == NULL);
     kmem_state = KMEM_PARTIAL;
     cp = kmem_cache_create("t_early", KMEM_LARGE_MIN - 8, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);

@@ -342,20 +342,3 @@ KTEST(kmem_failure, suppliers_that_run_dry)
     KT_EQ(test_ctors, test_dtors);
     KT_EQ(test_bad, 0);
 }
-
-/* ---- coming up ---------------------------------------------------------- */
-
-KTEST(kmem_failure, too_early_is_refused)
-{
-    struct kmem_cache *cp;
-
-    kmem_state = KMEM_DOWN;
-    KT_TRUE(kmem_cache_create("t_early", 8, 0, NULL, NULL) == NULL);
-    kmem_state = KMEM_PARTIAL;
-    KT_TRUE(kmem_cache_create("t_early", 512, 0, NULL, NULL) == NULL);
-    KT_TRUE(kmem_cache_create("t_early", 504, 0, test_ctor, NULL) == NULL);
-    kmem_state = KMEM_UP;
-    cp = kmem_cache_create("t_early", 512, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    test_destroy(cp);
-}

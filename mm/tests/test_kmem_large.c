@@ -328,21 +328,3 @@ KTEST(kmem, S33_one_word_selects_the_common_case)
     test_destroy(small);
     test_destroy(large);
 }
-
-#ifdef MM_HOST
-KTEST(kmem, S33_large_free_of_a_wrong_address_is_caught)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_wrong", 640, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    void *kept;
-
-    test_alloc(cp, 0, 2);
-    kept = test_obj[1];
-    KT_PANICS(kmem_cache_free(cp, (char *)kept + 8), "not a buffer's start");
-    KT_PANICS(kmem_cache_free(cp, &kept), "is not an allocated buffer");
-    kmem_cache_free(cp, kept);
-    KT_PANICS(kmem_cache_free(cp, kept), "buffer freed twice");
-    test_free(cp, 0, 1);
-    test_destroy(cp);
-}
-#endif

@@ -52,26 +52,6 @@ KTEST(kmem_ported, splat_6_slab_large)
     KT_EQ(test_bad, 0);
 }
 
-KTEST(kmem_ported, splat_7_slab_align)
-{
-    uint32_t seed = 7;
-
-    for (size_t align = 8; align <= PAGE_SIZE; align *= 2) {
-        for (unsigned i = 0; i < 4; i++) {
-            size_t size = 1 + test_random(&seed) % (i < 2 ? 400 : 9000);
-            struct kmem_cache *cp =
-                kmem_cache_create("t_splat", size, align, NULL, NULL);
-
-            KT_REQUIRE(cp != NULL);
-            test_alloc(cp, 0, 9);
-            for (size_t k = 0; k < 9; k++)
-                KT_EQ((uintptr_t)test_obj[k] % align, 0);
-            test_free(cp, 0, 9);
-            test_destroy(cp);
-        }
-    }
-}
-
 KTEST(kmem_ported, splat_8_slab_reap)
 {
     struct kmem_cache *cp = kmem_cache_create("t_splat", 256, 0, NULL, NULL);
@@ -322,18 +302,6 @@ KTEST(kmem_ported, libumem_many_caches)
     }
 }
 
-KTEST(kmem_ported, libumem_create_and_destroy_again_and_again)
-{
-    for (unsigned i = 0; i < TEST_MANY(200, 2000); i++) {
-        struct kmem_cache *cp = kmem_cache_create(
-            "t_again", i % 2 == 0 ? 100 : 1000, 0, test_ctor, test_dtor);
-
-        KT_REQUIRE(cp != NULL);
-        kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-        test_destroy(cp);
-    }
-}
-
 /* Two caches of one size: objects freed in the other cache's order are not
  * mixed. */
 KTEST(kmem_ported, two_caches_freed_crosswise)
@@ -360,25 +328,6 @@ KTEST(kmem_ported, two_caches_freed_crosswise)
     test_destroy(a);
     test_destroy(b);
 }
-
-#ifdef MM_HOST
-KTEST(kmem_ported, large_object_freed_to_the_wrong_cache)
-{
-    struct kmem_cache *a = kmem_cache_create("t_cross_a", 1000, 0, NULL, NULL);
-    KT_REQUIRE(a != NULL);
-    struct kmem_cache *b = kmem_cache_create("t_cross_b", 1000, 0, NULL, NULL);
-
-    KT_REQUIRE(b != NULL);
-    test_alloc(a, 0, 1);
-    test_alloc(b, 1, 2);
-    KT_PANICS(kmem_cache_free(a, test_obj[1]), "freed to the wrong cache");
-    KT_PANICS(kmem_cache_free(b, test_obj[0]), "freed to the wrong cache");
-    test_free(a, 0, 1);
-    test_free(b, 1, 2);
-    test_destroy(a);
-    test_destroy(b);
-}
-#endif
 
 /* Growing a cache of large objects grows that of their bufctls on the way. */
 KTEST(kmem_ported, growth_within_growth)

@@ -77,19 +77,6 @@ KTEST(segkmem, failures_count_no_pages)
 }
 
 #ifdef MM_HOST
-KTEST(segkmem, the_platform_keeps_pages)
-{
-    void *run;
-
-    host_set_keep(buddy_free_pages() - 3);
-    run = kmem_getpages(3, PAGE_SLAB, NULL);
-    KT_REQUIRE(run != NULL);
-    KT_TRUE(kmem_getpages(1, PAGE_SLAB, NULL) == NULL);
-    kmem_freepages(run, 3);
-    host_set_keep(0);
-    KT_TRUE(kmem_getpages(BUDDY_MAX_PAGES + 1, PAGE_SLAB, NULL) == NULL);
-}
-
 KTEST(segkmem, wrong_frees_are_caught)
 {
     char *run = kmem_getpages(2, PAGE_SLAB, NULL);

@@ -129,40 +129,6 @@ KTEST(kmem_debug, switching_to_the_same_modes_keeps_the_slabs)
     test_destroy(cp);
 }
 
-/* Free slabs of the old layout are reaped first. */
-KTEST(kmem_debug, switching_frees_free_slabs)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_big", 4000, 0, NULL, NULL);
-    KT_REQUIRE(cp != NULL);
-    uint64_t destroys;
-
-    test_alloc(cp, 0, 30);
-    test_free(cp, 0, 30);
-    destroys = cp->cache_slab_destroys;
-    KT_NE(cp->cache_slabs, 0);
-    test_switch(cp, "F");
-    KT_EQ(cp->cache_slabs, 0);
-    KT_EQ(cp->cache_free_slabs, 0);
-    KT_EQ(cp->cache_slab_destroys - destroys,
-          30 / cp->cache_slab_chunks + (30 % cp->cache_slab_chunks ? 1u : 0u));
-    KT_TRUE(cp->cache_freelist == &cp->cache_null);
-    test_destroy(cp);
-}
-
-/* So are those that mode S keeps unmapped. */
-KTEST(kmem_debug, switching_releases_unmapped_slabs)
-{
-    struct kmem_cache *cp = test_debug("S", 40, 0, false);
-
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    KT_NE(kmem_unmapped_pages(), 0);
-    test_switch(cp, "");
-    KT_EQ(kmem_unmapped_pages(), 0);
-    kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
-    TEST_VERIFY(NULL);
-    test_destroy(cp);
-}
-
 /* As it was before: the same flags, geometry and hot path. */
 KTEST(kmem_debug, S59_modes_that_end_leave_no_trace)
 {
@@ -312,6 +278,7 @@ KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
     buddy_free(p, BUDDY_MAX_ORDER);
     pages = buddy_free_pages();
     kmem_debug_init();
+    KT_EQ(kmem_log_kept(), 0);
     KT_EQ(buddy_free_pages(), pages);
     test_switch(cp, "FPZ");
     test_switch(cp, "");
@@ -319,6 +286,7 @@ KTEST(kmem_debug, S48_the_log_is_made_once_and_empty)
     pages = buddy_free_pages();
     host_set_keep(pages - 3);
     KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
+    KT_EQ(kmem_debug_modes(cp), 0);
     KT_EQ(buddy_free_pages(), pages);
     host_set_keep(0);
     test_switch(cp, "U");

@@ -91,22 +91,6 @@ KTEST(kmem_verify, a_wrong_state_has_no_place)
     test_destroy(cp);
 }
 
-/* The bytes between the end of the request and the object's end. */
-KTEST(kmem_verify, slack_of_a_size_class)
-{
-    struct kmem_cache *cp = kmem_size_class(13);
-    uint8_t *obj;
-
-    test_switch(cp, "Z");
-    obj = kmem_alloc(13, KM_SLEEP);
-    memset(obj, 0, 13);
-    for (size_t i = 13; i < 24; i++)
-        TEST_POKE(cp, obj[i], 1, REDZONE);
-    TEST_POKE(cp, test_bufctl(cp, obj)->bufctl_size, 12, REDZONE);
-    kmem_free(obj, 13);
-    test_switch(cp, "");
-}
-
 KTEST(kmem_verify, flags_and_what_follows_from_them)
 {
     struct kmem_cache *cp = test_debug("FZ", 48, 0, false);
@@ -122,21 +106,6 @@ KTEST(kmem_verify, flags_and_what_follows_from_them)
     cp = kmem_cache_create("t_verify", 700, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
     TEST_POKE(cp, cp->cache_flags, 0, WRONG_LAYOUT);
-    test_destroy(cp);
-}
-
-/* Large only because of the word that constructed objects need. */
-KTEST(kmem_verify, a_constructor_or_a_destructor_makes_large)
-{
-    struct kmem_cache *cp =
-        kmem_cache_create("t_verify", KMEM_LARGE_MIN - 8, 0, test_ctor, NULL);
-
-    KT_REQUIRE(cp != NULL);
-    TEST_VERIFY(cp);
-    test_destroy(cp);
-    cp = kmem_cache_create("t_verify", KMEM_LARGE_MIN - 8, 0, NULL, test_dtor);
-    KT_REQUIRE(cp != NULL);
-    TEST_VERIFY(cp);
     test_destroy(cp);
 }
 
@@ -174,21 +143,6 @@ KTEST(kmem_verify, geometry_of_the_debug_layout)
     test_destroy(cp);
 }
 
-KTEST(kmem_verify, a_buffer_that_no_table_has)
-{
-    struct kmem_cache *cp = test_debug("F", 48, 0, false);
-    struct kmem_bufctl **bucket;
-    struct kmem_bufctl *bcp;
-
-    test_alloc(cp, 0, 2);
-    bucket = kmem_hash_bucket(cp, test_obj[0]);
-    bcp = *bucket;
-    TEST_POKE(cp, *bucket, bcp->bufctl_next,
-              "hash holds less than the objects in use");
-    test_free(cp, 0, 2);
-    test_destroy(cp);
-}
-
 /* Two slabs that say they have the same pages. */
 KTEST(kmem_verify, slabs_that_overlap)
 {
@@ -202,24 +156,6 @@ KTEST(kmem_verify, slabs_that_overlap)
     TEST_POKE(cp, test_slab(cp, 2)->slab_base, test_slab(cp, 1)->slab_base,
               "freelist does not match the reference count");
     test_free(cp, 0, 2 * n + 1);
-    test_destroy(cp);
-}
-
-/* A buffer that is being checked or filled may be in any state but on the
- * freelist. */
-KTEST(kmem_verify, buffers_that_are_busy)
-{
-    struct kmem_cache *cp = test_debug("FP", 48, 0, false);
-    struct kmem_bufctl_debug *bdp;
-
-    test_alloc(cp, 0, 2);
-    bdp = test_bufctl(cp, test_obj[0]);
-    bdp->bufctl_state = KMEM_BUF_BUSY;
-    TEST_VERIFY(NULL);
-    bdp->bufctl_state = KMEM_BUF_USED;
-    test_free(cp, 0, 1);
-    TEST_POKE(cp, bdp->bufctl_state, KMEM_BUF_BUSY, WRONG_STATE);
-    test_free(cp, 1, 2);
     test_destroy(cp);
 }
 

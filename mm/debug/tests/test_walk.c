@@ -249,25 +249,6 @@ KTEST(kmem_debug, allocations_fail_where_memory_is_short)
 
 #ifdef MM_HOST
 
-/* There is no log before the first U, and none without memory. */
-KTEST(kmem_debug, S48_no_memory_for_the_log)
-{
-    struct kmem_cache *cp = test_debug("F", 40, 0, false);
-    void *obj;
-
-    KT_EQ(kmem_log_kept(), 0);
-    KT_TRUE(kmem_log_at(1) == NULL);
-    test_flood();
-    KT_EQ(kmem_debug_set(cp, KMF_AUDIT), -KMEM_ENOMEM);
-    KT_EQ(kmem_debug_modes(cp), KMF_CHECK);
-    test_flood_end();
-    KT_EQ(kmem_debug_set(cp, KMF_AUDIT), 0);
-    obj = kmem_cache_alloc(cp, KM_SLEEP);
-    KT_EQ(kmem_log_kept(), 1);
-    kmem_cache_free(cp, obj);
-    test_destroy(cp);
-}
-
 /* In a slab of S, but outside all buffers; then the page may have no owner. */
 KTEST(kmem_debug, S53_between_buffers)
 {
@@ -333,24 +314,6 @@ KTEST(kmem_debug, walks_end_where_the_counts_say)
 }
 
 /* ---- damaged bufctls and chains ------------------------------------------ */
-
-/* An address that is not in a chain which leads nowhere. */
-KTEST(kmem_debug, buffers_not_found_in_a_broken_chain)
-{
-    struct kmem_cache *cp = test_debug("F", 300, 0, false);
-    struct kmem_bufctl *bcp, *next;
-    bool damaged = false;
-
-    test_alloc(cp, 0, 2);
-    bcp = &test_bufctl(cp, test_obj[0])->bufctl;
-    next = bcp->bufctl_next;
-    bcp->bufctl_next = (void *)(uintptr_t)0xdeadbeec;
-    KT_TRUE(kmem_hash_find(cp, (char *)test_obj[0] + 1, &damaged) == NULL);
-    KT_TRUE(damaged);
-    bcp->bufctl_next = next;
-    test_free(cp, 0, 2);
-    test_destroy(cp);
-}
 
 /* A chain of an allocated buffer and a free one is longer than the one in use
  * allows. */
