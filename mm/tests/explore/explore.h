@@ -78,7 +78,8 @@ uint32_t explore_digest(void);
 size_t explore_case(const struct fiber_case *c, bool deep);
 
 /* The same in a process of its own: a failure fails the running test. */
-void explore_all(const struct fiber_case *c);
+void explore_all(const char *name, void (*make)(void), void (*first)(void),
+                 void (*second)(void), void (*check)(void));
 
 /* Prints all steps of the schedule of this name (fibers_name). */
 void explore_show(const char *schedule);

@@ -58,10 +58,7 @@ static void check_colours(void)
 
 KTEST(explore, S23_two_growers_take_two_colours)
 {
-    static const struct fiber_case c = {
-        "colours", make_colours, {alloc_one, alloc_one}, check_colours};
-
-    explore_all(&c);
+    explore_all("colours", make_colours, alloc_one, alloc_one, check_colours);
 }
 
 /* ---- S-43: what is used while a reap runs stays ------------------------- */
@@ -95,10 +92,7 @@ static void check_kept(void)
 
 KTEST(explore, S43_a_reap_takes_no_slab_that_is_used_meanwhile)
 {
-    static const struct fiber_case c = {
-        "reap", make_reapable, {reap_ws, use_two_slabs}, check_kept};
-
-    explore_all(&c);
+    explore_all("reap", make_reapable, reap_ws, use_two_slabs, check_kept);
 }
 
 /* ---- S-45: a reap can always follow ------------------------------------- */
@@ -119,10 +113,7 @@ static void check_reaps(void)
 
 KTEST(explore, S45_after_two_reaps_at_once_a_third_works)
 {
-    static const struct fiber_case c = {
-        "reaps", make_reapable, {reap_all, reap_all}, check_reaps};
-
-    explore_all(&c);
+    explore_all("reaps", make_reapable, reap_all, reap_all, check_reaps);
 }
 
 /* ---- S-3: NULL only if there was nothing at the last look --------------- */
@@ -172,10 +163,7 @@ static void check_page(void)
 
 KTEST(explore, S46_a_page_freed_meanwhile_is_found)
 {
-    static const struct fiber_case c = {
-        "page", make_dry, {alloc_page, free_page}, check_page};
-
-    explore_all(&c);
+    explore_all("page", make_dry, alloc_page, free_page, check_page);
 }
 
 static void alloc_object(void)
@@ -206,10 +194,7 @@ static void check_object(void)
 
 KTEST(explore, S3_an_object_freed_meanwhile_is_found)
 {
-    static const struct fiber_case c = {
-        "object", make_dry, {alloc_object, free_object}, check_object};
-
-    explore_all(&c);
+    explore_all("object", make_dry, alloc_object, free_object, check_object);
 }
 
 /* ---- a slab that is reaped keeps its layout ----------------------------- */
@@ -237,10 +222,7 @@ static void check_layout(void)
 
 KTEST(explore, no_layout_changes_while_a_slab_is_destroyed)
 {
-    static const struct fiber_case c = {
-        "layout", make_reapable, {reap_it, set_mode}, check_layout};
-
-    explore_all(&c);
+    explore_all("layout", make_reapable, reap_it, set_mode, check_layout);
 }
 
 /* ---- a buffer of another layout is not taken ---------------------------- */
@@ -271,10 +253,8 @@ static void check_taken(void)
 
 KTEST(explore, an_allocation_that_grew_the_cache_sees_its_new_layout)
 {
-    static const struct fiber_case c = {
-        "new layout", make_empty, {alloc_one, set_mode_and_use}, check_taken};
-
-    explore_all(&c);
+    explore_all("new layout", make_empty, alloc_one, set_mode_and_use,
+                check_taken);
 }
 
 /* ---- the pages of two hash tables --------------------------------------- */
@@ -305,10 +285,7 @@ static void check_table(void)
 
 KTEST(explore, a_hash_table_that_grows_raises_no_alarm)
 {
-    static const struct fiber_case c = {
-        "table", make_full_table, {alloc_one, verify_all}, check_table};
-
-    explore_all(&c);
+    explore_all("table", make_full_table, alloc_one, verify_all, check_table);
 }
 
 /* ---- a page that says it is unmapped has its slab ----------------------- */
@@ -342,10 +319,7 @@ static void look_at_page(void)
 
 KTEST(explore, S53_an_unmapped_page_has_its_slab)
 {
-    static const struct fiber_case c = {
-        "unmapped page", make_unmapped, {release_it, look_at_page}, end};
-
-    explore_all(&c);
+    explore_all("unmapped page", make_unmapped, release_it, look_at_page, end);
 }
 
 /* ---- S-8: destroy waits for the holders --------------------------------- */
@@ -371,12 +345,8 @@ static void check_destroyed(void)
 
 KTEST(explore, S8_destroy_waits_for_a_reap)
 {
-    static const struct fiber_case c = {"destroy",
-                                        make_reapable,
-                                        {destroy_it, reap_all_and_verify},
-                                        check_destroyed};
-
-    explore_all(&c);
+    explore_all("destroy", make_reapable, destroy_it, reap_all_and_verify,
+                check_destroyed);
 }
 
 /* There is no other task that could end the hold. The cache's lock is taken to
