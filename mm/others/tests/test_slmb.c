@@ -177,28 +177,6 @@ KTEST(slmb, gaps_and_single_units)
     other_test_check();
 }
 
-KTEST(slmb, large_requests_get_whole_pages)
-{
-    struct other_cache c = {.other_size = 8192, .other_align = PAGE_SIZE};
-    void *p;
-
-    start(1);
-    p = get(4087);
-    KT_EQ(test_counts().stat_metadata, 8);
-    put(p, 4087);
-    p = get(4088);
-    KT_EQ(test_counts().stat_internal, 8);
-    put(p, 4088);
-    p = get_object(&c);
-    KT_EQ(test_held(), 2);
-    other_test_check();
-    put_object(&c, p);
-    KT_EQ(test_held(), 0);
-    KT_TRUE(get(0) == OTHER_NOTHING);
-    put(OTHER_NOTHING, 0);
-    KT_EQ(test_counts().stat_allocs, 3);
-}
-
 KTEST(slmb, without_memory_it_returns_null)
 {
     struct other_cache c = {.other_size = 64};
@@ -213,24 +191,6 @@ KTEST(slmb, without_memory_it_returns_null)
     test_pages.supply_quota = 1;
     get(64);
     other_test_check();
-}
-
-KTEST(slmb, mistakes_of_clients_are_reported)
-{
-    struct other_cache c = {.other_size = 1500};
-    char *p, *whole;
-    void *obj;
-
-    start(1);
-    p = get(100);
-    whole = get(2 * PAGE_SIZE);
-    KT_PANICS(put(p, 99), "was allocated with 100 bytes, freed with 99");
-    KT_PANICS(put(whole, 5000), "is not a block of 5000 bytes");
-    KT_PANICS(put(&p, 100), "is not memory");
-    obj = get_object(&c);
-    put_object(&c, obj); /* its page goes back */
-    KT_PANICS(put_object(&c, obj), "is not an object of 1500 bytes");
-    KT_PANICS(put_object(&c, whole), "is not an object");
 }
 
 /* check() finds what is wrong with SLMB's lists, each in a heap of its own.
