@@ -126,18 +126,10 @@ static struct held held_now(void)
 
 static void check_after(const struct held *before)
 {
-    const struct page *page;
-    const char *where;
-    const char *why;
     struct held after;
 
     host_check_unlocked("is still held after the case");
-    why = kmem_verify(&where);
-    if (why != NULL)
-        KT_FAIL("kmem_verify: %s: %s", why, where);
-    why = buddy_verify(&page);
-    if (why != NULL)
-        KT_FAIL("buddy_verify: %s", why);
+    host_verify();
     KT_EQ(kmem_transfers, 0);
     if (host_failures != 0)
         return;
