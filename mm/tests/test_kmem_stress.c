@@ -27,7 +27,7 @@ static void step(struct model *m, size_t op, uint32_t *seed, size_t *n,
         kmem_update();
         model_update(m);
     } else if (r % 223 == 0) {
-        model_reap(m, (enum kmem_reap_mode)(r / 223 % 3));
+        model_reap(m, (enum kmem_reap_mode)(r / 223 % 2));
     } else if (grows(op, test_random(seed), *n, max)) {
         live[*n] = model_alloc(m);
         *n += live[*n] != NULL;

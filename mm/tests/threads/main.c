@@ -257,7 +257,7 @@ static void rare(struct thread *t)
         snapshot(t);
         break;
     case 6:
-        kmem_reap((enum kmem_reap_mode)threads_below(3));
+        kmem_reap((enum kmem_reap_mode)threads_below(2));
         break;
     case 7:
         kmem_cache_reap(shared[threads_below(SHARED)], KMEM_REAP_ALL);

@@ -213,7 +213,7 @@ static void update_all(void)
 
 static void reap_all(void)
 {
-    enum kmem_reap_mode mode = (enum kmem_reap_mode)below(3);
+    enum kmem_reap_mode mode = (enum kmem_reap_mode)below(2);
 
     kmem_reap(mode);
     for (size_t i = 0; i < SLOTS; i++)
@@ -309,7 +309,7 @@ static void rare(struct slot *s, size_t i)
         do_large();
         break;
     default:
-        model_reap(&s->slot_model, (enum kmem_reap_mode)below(3));
+        model_reap(&s->slot_model, (enum kmem_reap_mode)below(2));
     }
 }
 

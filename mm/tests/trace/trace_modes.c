@@ -166,7 +166,7 @@ static void rare(struct slot *s)
             destroy(s);
         break;
     case 1:
-        kmem_reap((enum kmem_reap_mode)below(3));
+        kmem_reap((enum kmem_reap_mode)below(2));
         break;
     case 2:
         host_clock_ms += KMEM_WS_DEFAULT_MS;
