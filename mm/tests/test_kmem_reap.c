@@ -355,6 +355,7 @@ KTEST(kmem, S43_updates_continue_at_interval_0_or_infinite)
     for (size_t i = 0; i < 2; i++) {
         kmem_ws_interval = intervals[i];
         kmem_update_poll();
+        KT_LE(kmem_update_due(), KMEM_WS_DEFAULT_MS);
         test_alloc(cp, 0, TEST_WS_PER);
         test_free(cp, 0, TEST_WS_PER);
         host_clock_ms += 14999;
@@ -383,6 +384,32 @@ KTEST(kmem, S43_time_to_the_next_update)
     KT_EQ(kmem_update_due(), 1);
     host_clock_ms += 100;
     KT_EQ(kmem_update_due(), 0);
+}
+
+/* The moment of the last update is kept modulo 2^32. */
+KTEST(kmem, updates_go_on_after_49_days)
+{
+    uint32_t before;
+
+    kmem_ws_interval = 15000;
+    host_clock_ms = (1ull << 32) - 40000;
+    kmem_update_poll();
+    host_clock_ms += kmem_update_due();
+    kmem_update_poll();
+    before = kmem_updates;
+    for (uint32_t i = 1; i <= 4; i++) {
+        host_clock_ms += 14999;
+        KT_EQ(kmem_update_due(), 1);
+        kmem_update_poll();
+        KT_EQ(kmem_updates, before + i - 1);
+        host_clock_ms += 1;
+        kmem_update_poll();
+        KT_EQ(kmem_updates, before + i);
+    }
+    KT_GE(host_clock_ms, 1ull << 32);
+    host_clock_ms += 30000;
+    kmem_update_poll();
+    KT_EQ(kmem_updates, before + 6);
 }
 
 static size_t idle_updates(struct kmem_cache *cp)

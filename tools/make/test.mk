@@ -26,7 +26,6 @@ HOST_LIBS   := -lcmocka -lpthread -lm
 # The same with magazines. Without the cases that know what the slabs do.
 MAGAZINES := -DHOST_MAGAZINES=1
 MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% mm/others/% \
-               %/test_clock.c \
                %/test_explore.c %/test_fail.c %/test_watch.c,$(HOST_SRC)) \
                mm/tests/test_kmem_mag.c
 
