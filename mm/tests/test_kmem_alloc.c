@@ -68,28 +68,16 @@ KTEST(kmem_alloc, splat_2_zeroed)
     check_doubling(1, PAGE_SIZE, true); /* now that memory is dirty */
 }
 
-KTEST(kmem_alloc, splat_3_across_both_paths)
+/* In the second round the memory is dirty. */
+KTEST(kmem_alloc, splat_3_and_4_across_both_paths)
 {
     for (size_t size = 1000; size <= 4 * KMEM_MAXBUF; size += 777) {
-        void *p = kmem_alloc(size, KM_NOSLEEP);
-
-        KT_REQUIRE(p != NULL);
-        KT_EQ((uintptr_t)p % 8, 0);
-        if (size > KMEM_MAXBUF)
-            KT_EQ((uintptr_t)p % PAGE_SIZE, 0);
-        memset(p, 1, size);
-        kmem_free(p, size);
-    }
-}
-
-KTEST(kmem_alloc, splat_4_across_both_paths_zeroed)
-{
-    for (unsigned round = 0; round < 2; round++) {
-        for (size_t size = 5000; size <= 4 * KMEM_MAXBUF; size += 3001) {
+        for (unsigned round = 0; round < 2; round++) {
             void *p = kmem_zalloc(size, KM_NOSLEEP);
 
             KT_REQUIRE(p != NULL);
             KT_TRUE(filled(p, size, 0));
+            KT_EQ((uintptr_t)p % (size > KMEM_MAXBUF ? PAGE_SIZE : 8), 0);
             memset(p, 0xee, size);
             kmem_free(p, size);
         }
