@@ -44,7 +44,7 @@ def jumping():
     files = re.search(r"^JUMPING := (.*)$",
                       (ROOT / "tools/make/kernel.mk").read_text("utf-8"),
                       re.M)[1]
-    return {"ktest_stop"} | {name for file in files.split()
+    return {"ktest_end"} | {name for file in files.split()
                              for _, name in functions(BUILD / file)}
 
 

@@ -130,34 +130,27 @@ static unsigned place_of(const struct actor *a)
     return i;
 }
 
-static void end_again(void *arg)
+static void end_all(void *unused UNUSED)
 {
-    struct actor *a = arg;
-
-    for (unsigned i = 0; i < ACTORS_MAX; i++)
-        if (actors[i] == a)
-            actor_end(a);
+    for (unsigned i = ACTORS_MAX; i-- > 0;)
+        if (actors[i] != NULL)
+            actor_end(actors[i]);
 }
 
-bool actor_start(struct actor *a, const char *name, size_t area)
+void actor_start(struct actor *a, const char *name, size_t area)
 {
     *a = (struct actor){.actor_area = area};
     wait_queue_init(&a->actor_idle, "next step");
+    ktest_finally(end_all, NULL);
     if (!ktest_enough(NEEDED + 2 * area))
-        return false;
+        ktest_end();
     a->actor_task = task_create(name, act, a, PRIORITY_KERNEL);
-    if (a->actor_task != NULL) {
-        a->actor_pid = a->actor_task->task_pid;
-        a->actor_client = a->actor_task->task_ipc.ipc_client;
-        actors[place_of(NULL)] = a;
-        ktest_undo(end_again, a);
-        actor_settle();
-        if (a->actor_result == 0)
-            return true;
-        actor_end(a);
-    }
-    KT_FAIL("no memory for %s", name);
-    return false;
+    KT_REQUIRE(a->actor_task != NULL);
+    a->actor_pid = a->actor_task->task_pid;
+    a->actor_client = a->actor_task->task_ipc.ipc_client;
+    actors[place_of(NULL)] = a;
+    actor_settle();
+    KT_REQUIRE(a->actor_result == 0);
 }
 
 void actor_end(struct actor *a)

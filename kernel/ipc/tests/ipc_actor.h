@@ -38,9 +38,10 @@ struct actor {
 };
 
 /* A new actor, which waits for its first step, with `area` bytes (of whole
- * pages) at ACTOR_SEND and as many at ACTOR_RECEIVE. False: there is none, and
- * the case has failed, or is skipped because this machine is too small. */
-bool actor_start(struct actor *a, const char *name, size_t area);
+ * pages) at ACTOR_SEND and as many at ACTOR_RECEIVE. It ends with the case at
+ * the latest, so it is a static variable. Without enough memory the case
+ * ends. */
+void actor_start(struct actor *a, const char *name, size_t area);
 
 /* Has it die as a process does, waits for that and ends it. */
 void actor_end(struct actor *a);

@@ -10,27 +10,19 @@ static struct actor s, c, d, e;
 static uint32_t port_s;                 /* the server's handle */
 static uint32_t port_c, port_d, port_e; /* handles of the callers */
 
-/* A server with a port, and `clients` of c, d and e with handles to it. False:
- * there are none of them, and the case has failed or is skipped. */
-static inline bool begin(unsigned clients)
+/* A server with a port, and `clients` of c, d and e with handles to it. */
+static inline void begin(unsigned clients)
 {
     struct actor *const actor[] = {&c, &d, &e};
     uint32_t *const handle[] = {&port_c, &port_d, &port_e};
     static const char *const name[] = {"client-c", "client-d", "client-e"};
 
-    if (!actor_start(&s, "server", PAGE_SIZE))
-        return false;
+    actor_start(&s, "server", PAGE_SIZE);
     port_s = actor_port(&s);
     for (unsigned i = 0; i < clients; i++) {
-        if (!actor_start(actor[i], name[i], PAGE_SIZE)) {
-            while (i-- > 0)
-                actor_end(actor[i]);
-            actor_end(&s);
-            return false;
-        }
+        actor_start(actor[i], name[i], PAGE_SIZE);
         *handle[i] = actor_share(&s, port_s, actor[i], 0);
     }
-    return true;
 }
 
 /* The server has received `tag` with its words from a client. */

@@ -11,34 +11,27 @@
 
 KTEST(ipc, receiver_first)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!receive());
     KT_TRUE(!call(&c, port_c, 7));
     expect_received(&c, 7);
     KT_EQ(reply(&c, 8), 0);
     expect_reply(&c, 8);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 KTEST(ipc, caller_first)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!call(&c, port_c, 7));
     KT_TRUE(receive());
     expect_received(&c, 7);
     KT_EQ(reply(&c, 8), 0);
     expect_reply(&c, 8);
-    actor_end(&s);
-    actor_end(&c);
 }
 
 KTEST(ipc, reply_receive_replies_and_waits)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 9, 9));
     for (uint32_t i = 1; i < 4; i++) {
         KT_TRUE(!call(&c, port_c, i));
@@ -46,14 +39,11 @@ KTEST(ipc, reply_receive_replies_and_waits)
         KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, i + 50, i));
         expect_reply(&c, i + 50);
     }
-    actor_end(&c);
-    actor_end(&s);
 }
 
 KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -67,16 +57,11 @@ KTEST(ipc, reply_receive_takes_the_next_of_the_queue)
     expect_received(&e, 3);
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port_s, 30, 30));
     expect_reply(&e, 30);
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 KTEST(ipc, replies_in_any_order)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -95,15 +80,11 @@ KTEST(ipc, replies_in_any_order)
     expect_reply(&c, 15);
     actor_end(&s);
     expect_back(&d, -EPIPE);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 KTEST(ipc, a_reply_needs_a_client_of_its_own)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     KT_EQ(actor_result(&s, sys_ipc_reply, 0, 0, 0), -ESRCH);
     KT_EQ(actor_result(&s, sys_ipc_reply, 0xffffffff, 0, 0), -ESRCH);
     KT_EQ(reply(&c, 1), -ESRCH); /* has not called */
@@ -115,15 +96,11 @@ KTEST(ipc, a_reply_needs_a_client_of_its_own)
     KT_EQ(reply(&c, 3), -ESRCH); /* has its reply */
     expect_back(&c, 0);
     KT_EQ(c.actor_out[1], 2);
-    actor_end(&d);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 KTEST(ipc, handles_are_checked)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_EQ(actor_result(&s, sys_port_create, 1, 0, 0), -EINVAL);
     KT_EQ(actor_result(&c, sys_ipc_call, port_c + 1, 0, 0), -EBADF);
     KT_EQ(actor_result(&c, sys_ipc_call, 0xffffffff, 0, 0), -EBADF);
@@ -133,21 +110,17 @@ KTEST(ipc, handles_are_checked)
     KT_EQ(actor_result(&c, sys_notify, port_c + 1, 1, 0), -EBADF);
     KT_EQ(actor_result(&c, actor_close, port_c, 0, 0), 0);
     KT_EQ(actor_result(&c, sys_ipc_call, port_c, 0, 0), -EBADF);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 KTEST(ipc, a_full_table_takes_no_port)
 {
     int made = 0;
 
-    if (!begin(0))
-        return;
+    begin(0);
     while (actor_result(&s, sys_port_create, 0, 0, 0) >= 0)
         made++;
     KT_EQ(s.actor_result, -EMFILE);
     KT_EQ(made, HANDLES_MAX - 1);
-    actor_end(&s);
 }
 
 /* ---- turns -------------------------------------------------------------- */
@@ -178,8 +151,7 @@ static int32_t call_until_stopped(uint32_t a, uint32_t b, uint32_t tag)
  * others (here the test itself) have their turns. */
 KTEST(ipc, two_that_talk_let_others_run)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     stop = false;
     actor_tell(&s, serve_until_stopped, port_s, 0, 0, 0);
     actor_tell(&c, call_until_stopped, port_c, 0, 0, 0);
@@ -190,15 +162,13 @@ KTEST(ipc, two_that_talk_let_others_run)
     KT_TRUE(!actor_waits(&c));
     KT_GE(c.actor_result, 1);
     KT_LE(c.actor_result, ROUNDS_MAX - 1);
-    actor_end(&c);
 }
 
 /* ---- the client dies ---------------------------------------------------- */
 
 KTEST(ipc, killed_callers_leave_the_queue)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -214,8 +184,6 @@ KTEST(ipc, killed_callers_leave_the_queue)
     expect_received(&e, 3);
     actor_end(&e);
     KT_TRUE(!receive());
-    actor_end(&d);
-    actor_end(&s);
 }
 
 static void set_last_pid(uint32_t pid)
@@ -226,33 +194,29 @@ static void set_last_pid(uint32_t pid)
 }
 
 /* A new client c, with the pid of the old one, in the next round of pids. */
-static bool start_again(uint32_t pid)
+static void start_again(uint32_t pid)
 {
     uint32_t before = pid_last;
-    bool started;
 
     set_last_pid(pid_limit - 1);
-    started = actor_start(&c, "client-c", PAGE_SIZE);
-    if (started)
-        actor_end(&c);
+    actor_start(&c, "client-c", PAGE_SIZE);
+    actor_end(&c);
     set_last_pid(pid - 1);
-    started = started && actor_start(&c, "client-c", PAGE_SIZE);
+    actor_start(&c, "client-c", PAGE_SIZE);
     set_last_pid(before);
-    return started;
 }
 
 KTEST(ipc, a_task_with_the_pid_of_a_killed_client_is_another)
 {
     struct actor old;
 
-    if (!begin(1))
-        return;
+    begin(1);
     call(&c, port_c, 1);
     KT_TRUE(receive());
     expect_received(&c, 1);
     old = c;
     actor_end(&c);
-    KT_REQUIRE(start_again((uint32_t)old.actor_pid));
+    start_again((uint32_t)old.actor_pid);
     KT_EQ(c.actor_pid, old.actor_pid);
     port_c = actor_share(&s, port_s, &c, 0);
     call(&c, port_c, 2);
@@ -262,14 +226,11 @@ KTEST(ipc, a_task_with_the_pid_of_a_killed_client_is_another)
     KT_TRUE(actor_waits(&c));
     KT_EQ(reply(&c, 2), 0);
     expect_reply(&c, 2);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 KTEST(ipc, reply_receive_passes_over_a_killed_client)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     KT_TRUE(receive());
@@ -279,13 +240,11 @@ KTEST(ipc, reply_receive_passes_over_a_killed_client)
     KT_TRUE(actor_waits(&d));
     actor_end(&s);
     expect_back(&d, -EPIPE);
-    actor_end(&d);
 }
 
 KTEST(ipc, a_killed_task_does_not_wait)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     actor_kill(&c);
     KT_TRUE(call(&c, port_c, 1)); /* no receiver */
     expect_back(&c, -EINTR);
@@ -299,32 +258,25 @@ KTEST(ipc, a_killed_task_does_not_wait)
     KT_TRUE(actor_do(&s, sys_ipc_reply_receive, port_s, 3, 3));
     expect_back(&s, -EINTR);
     expect_reply(&d, 3); /* the reply was sent first */
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
 }
 
 /* Killed and woken, but still in its list. */
 KTEST(ipc, killed_but_still_alive)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     call(&c, port_c, 1);
     KT_EQ(task_kill(NULL, c.actor_pid, SIGKILL), 0);
     KT_EQ(c.actor_task->task_ipc.ipc_state, IPC_QUEUED);
     KT_EQ(c.actor_task->task_state, TASK_READY);
     actor_settle();
     expect_back(&c, -EINTR);
-    actor_end(&s);
-    actor_end(&c);
 }
 
 /* A READY client is passed over: here by a server that tests its queue, and by
  * one that replies. (Actors run in the order in which they are started.) */
 KTEST(ipc, a_ready_client_is_passed_over)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     call(&d, port_d, 2);
     call(&e, port_e, 3);
@@ -345,17 +297,12 @@ KTEST(ipc, a_ready_client_is_passed_over)
     actor_settle();
     expect_back(&e, -EINTR);
     KT_TRUE(actor_waits(&s));
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 /* By a caller, and by a notification. */
 KTEST(ipc, a_ready_receiver_is_passed_over)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
     KT_TRUE(!receive());
     actor_tell(&c, sys_ipc_call, port_c, 1, 1, 0);
@@ -372,16 +319,13 @@ KTEST(ipc, a_ready_receiver_is_passed_over)
     expect_back(&d, -EINTR);
     actor_end(&d);
     expect_back(&c, -EPIPE);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 /* ---- the server dies ---------------------------------------------------- */
 
 KTEST(ipc, a_dying_server_ends_all_calls)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -391,28 +335,22 @@ KTEST(ipc, a_dying_server_ends_all_calls)
     KT_TRUE(call(&e, port_e, 3));
     expect_back(&e, -EPIPE); /* comes too late */
     KT_EQ(actor_result(&e, sys_notify, port_e, 1, 0), -EPIPE);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 KTEST(ipc, a_killed_receiver_leaves_the_port)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!receive());
     actor_kill(&s);
     expect_back(&s, -EINTR);
     KT_TRUE(!call(&c, port_c, 1)); /* waits: the port is alive still */
     actor_end(&s);
     expect_back(&c, -EPIPE);
-    actor_end(&c);
 }
 
 KTEST(ipc, the_last_receive_handle_is_closed)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -424,17 +362,12 @@ KTEST(ipc, the_last_receive_handle_is_closed)
     expect_reply(&c, 5);
     KT_TRUE(call(&e, port_e, 3));
     expect_back(&e, -EPIPE);
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 /* As after fork: d is a second server of the port. */
 KTEST(ipc, two_servers_at_one_port)
 {
-    if (!begin(3))
-        return;
+    begin(3);
     port_d = actor_share(&s, port_s, &d, HANDLE_RECEIVE);
     KT_TRUE(!receive());
     KT_TRUE(!actor_do(&d, sys_ipc_receive, port_d, 0, 0));
@@ -456,6 +389,4 @@ KTEST(ipc, two_servers_at_one_port)
     expect_back(&e, -EPIPE);
     actor_end(&d);
     expect_back(&c, -EPIPE);
-    actor_end(&c);
-    actor_end(&e);
 }

@@ -15,23 +15,12 @@
 static struct actor s, c;
 static uint32_t port, port_c; /* the server's port; the client's handle to it */
 
-static bool begin(void)
+static void begin(void)
 {
-    if (!actor_start(&s, "server", AREA))
-        return false;
+    actor_start(&s, "server", AREA);
     port = actor_port(&s);
-    if (!actor_start(&c, "client", AREA)) {
-        actor_end(&s);
-        return false;
-    }
+    actor_start(&c, "client", AREA);
     port_c = actor_share(&s, port, &c, 0);
-    return true;
-}
-
-static void end(void)
-{
-    actor_end(&c);
-    actor_end(&s);
 }
 
 /* Bytes at `at` that depend on the place and on `seed`. */
@@ -117,19 +106,16 @@ KTEST(ipc_data, there_and_back)
     static const uint32_t sizes[] = {
         0, 1, 3, PAGE_SIZE - 1, PAGE_SIZE, PAGE_SIZE + 1, IPC_DATA_MAX};
 
-    if (!begin())
-        return;
+    begin();
     for (unsigned i = 0; i < 2 * ARRAY_SIZE(sizes); i++)
         round_trip(sizes[i / 2], i % 2 != 0);
-    end();
 }
 
 KTEST(ipc_data, any_alignment)
 {
     struct ipc_buffer *b;
 
-    if (!begin())
-        return;
+    begin();
     b = actor_buffer(&c, 3 * PAGE_SIZE, 0, 0);
     b->ipc_send = (const void *)(ACTOR_SEND + 1);
     b = actor_buffer(&s, 0, 3 * PAGE_SIZE, 0);
@@ -141,13 +127,11 @@ KTEST(ipc_data, any_alignment)
         KT_EQ(*(unsigned char *)actor_memory(&s,
                                              ACTOR_RECEIVE + PAGE_SIZE - 1 + i),
               pattern(i + 1, 4));
-    end();
 }
 
 KTEST(ipc_data, nothing_comes_without_the_flag)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 10, 10, (int)port_c);
     actor_buffer(&s, 10, 10, (int)port);
     fill(&c, 10, 1);
@@ -160,13 +144,11 @@ KTEST(ipc_data, nothing_comes_without_the_flag)
     expect_back(&c, 0);
     KT_EQ(buffer_of(&c)->ipc_received, 0);
     KT_EQ(buffer_of(&c)->ipc_received_handle, -1);
-    end();
 }
 
 KTEST(ipc_data, reply_receive_with_bytes)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 100, 100, 0);
     actor_buffer(&s, 50, 100, 0);
     fill(&c, 100, 1);
@@ -184,28 +166,24 @@ KTEST(ipc_data, reply_receive_with_bytes)
     KT_TRUE(!call(IPC_DATA));
     expect_back(&s, 0);
     KT_EQ(buffer_of(&s)->ipc_received, 100);
-    end();
 }
 
 /* ---- sizes that do not fit ---------------------------------------------- */
 
 KTEST(ipc_data, more_than_may_be_sent)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, IPC_DATA_MAX + 1, 0, 0);
     KT_TRUE(call(IPC_DATA));
     expect_back(&c, -EMSGSIZE);
     actor_buffer(&c, 0xffffffff, 0, 0);
     KT_TRUE(call(IPC_DATA));
     expect_back(&c, -EMSGSIZE);
-    end();
 }
 
 KTEST(ipc_data, more_than_the_server_has_room_for)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 11, 0, 0);
     actor_buffer(&s, 0, 10, 0);
     fill(&c, 11, 1);
@@ -215,13 +193,11 @@ KTEST(ipc_data, more_than_the_server_has_room_for)
     KT_TRUE(actor_waits(&s)); /* is not concerned */
     KT_TRUE(came(&s, 0, 0));
     actor_kill(&s);
-    end();
 }
 
 KTEST(ipc_data, a_server_without_a_buffer)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 0, 0, (int)port_c);
     KT_TRUE(!actor_do(&s, sys_ipc_receive, port, 0, 0));
     KT_TRUE(call(IPC_HANDLE));
@@ -229,13 +205,11 @@ KTEST(ipc_data, a_server_without_a_buffer)
     KT_TRUE(!call(IPC_DATA)); /* no bytes fit */
     expect_back(&s, 0);
     KT_EQ(s.actor_out[0], c.actor_client);
-    end();
 }
 
 KTEST(ipc_data, a_reply_that_is_too_long)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 0, 10, 0);
     actor_buffer(&s, 11, 0, 0);
     KT_TRUE(!call(1) && receive());
@@ -248,7 +222,6 @@ KTEST(ipc_data, a_reply_that_is_too_long)
     expect_back(&s, -EMSGSIZE);
     expect_back(&c, -EMSGSIZE);
     KT_EQ(reply(IPC_DATA), -ESRCH); /* has its reply */
-    end();
 }
 
 /* ---- bad addresses ------------------------------------------------------ */
@@ -260,8 +233,7 @@ KTEST(ipc_data, bad_addresses_of_the_caller)
         ACTOR_BUFFER + PAGE_SIZE - sizeof(struct ipc_buffer) + 1};
     struct ipc_buffer *b;
 
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&s, 0, PAGE_SIZE, 0);
     KT_TRUE(!receive());
     for (unsigned i = 0; i < ARRAY_SIZE(buffers); i++) {
@@ -290,7 +262,6 @@ KTEST(ipc_data, bad_addresses_of_the_caller)
     expect_back(&c, -EFAULT);
     KT_TRUE(actor_waits(&s)); /* none of this was its fault */
     actor_kill(&s);
-    end();
 }
 
 /* The caller sees no error: it waits until the server has good addresses. */
@@ -298,8 +269,7 @@ KTEST(ipc_data, bad_addresses_of_the_receiver)
 {
     struct ipc_buffer *b;
 
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 10, 0, 0);
     fill(&c, 10, 1);
     KT_TRUE(!call(IPC_DATA));
@@ -318,7 +288,6 @@ KTEST(ipc_data, bad_addresses_of_the_receiver)
     KT_TRUE(receive());
     expect_back(&s, 0);
     KT_TRUE(came(&s, 10, 1));
-    end();
 }
 
 /* A waiting second server gets the message that the first could not take. */
@@ -328,12 +297,8 @@ KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
     struct ipc_buffer *b;
     uint32_t port_other;
 
-    if (!begin())
-        return;
-    if (!actor_start(&other, "other", AREA)) {
-        end();
-        return;
-    }
+    begin();
+    actor_start(&other, "other", AREA);
     port_other = actor_share(&s, port, &other, HANDLE_RECEIVE);
     actor_buffer(&c, 10, 0, 0);
     fill(&c, 10, 1);
@@ -349,15 +314,13 @@ KTEST(ipc_data, a_message_goes_on_to_the_next_receiver)
     KT_TRUE(came(&other, 10, 1));
     actor_end(&other);
     expect_back(&c, -EPIPE);
-    end();
 }
 
 KTEST(ipc_data, bad_addresses_of_a_reply)
 {
     struct ipc_buffer *b;
 
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 0, 10, 0);
     KT_TRUE(!call(1));
     KT_TRUE(actor_do(&s, sys_ipc_receive, port, 0, 0));
@@ -385,7 +348,6 @@ KTEST(ipc_data, bad_addresses_of_a_reply)
     KT_TRUE(!actor_do(&s, sys_ipc_reply_receive, port, IPC_DATA, 0));
     KT_TRUE(!call(1)); /* without a client it just receives */
     expect_back(&s, 0);
-    end();
 }
 
 /* ---- handles ------------------------------------------------------------ */
@@ -399,8 +361,7 @@ KTEST(ipc_data, a_handle_there_and_back)
 {
     uint32_t own, passed;
 
-    if (!begin())
-        return;
+    begin();
     own = actor_port(&c);
     actor_buffer(&c, 0, 0, (int)own);
     actor_buffer(&s, 0, 0, 0);
@@ -420,15 +381,13 @@ KTEST(ipc_data, a_handle_there_and_back)
     KT_EQ(c.actor_out[2], 2);
     KT_EQ(actor_result(&c, actor_close, own, 0, 0), 0);
     KT_EQ(actor_result(&s, sys_notify, passed, 2, 0), -EPIPE);
-    end();
 }
 
 KTEST(ipc_data, a_handle_that_is_none)
 {
     static const int bad[] = {-1, 2, HANDLES_MAX, 0x7fffffff};
 
-    if (!begin())
-        return;
+    begin();
     for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
         actor_buffer(&c, 0, 0, bad[i]);
         KT_TRUE(call(IPC_HANDLE));
@@ -439,7 +398,6 @@ KTEST(ipc_data, a_handle_that_is_none)
     KT_TRUE(!call(1) && receive());
     KT_EQ(reply(IPC_HANDLE), -EBADF);
     expect_back(&c, -EBADF);
-    end();
 }
 
 static void fill_table(struct actor *a)
@@ -451,8 +409,7 @@ static void fill_table(struct actor *a)
 
 KTEST(ipc_data, a_full_table_takes_no_handle)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 10, 10, (int)port_c);
     actor_buffer(&s, 10, 10, (int)port);
     fill(&c, 10, 1);
@@ -463,13 +420,11 @@ KTEST(ipc_data, a_full_table_takes_no_handle)
     KT_TRUE(came(&s, 0, 0)); /* none of the bytes */
     KT_TRUE(!call(1));
     expect_back(&s, 0);
-    end();
 }
 
 KTEST(ipc_data, a_full_table_takes_no_handle_of_a_reply)
 {
-    if (!begin())
-        return;
+    begin();
     actor_buffer(&c, 0, 10, 0);
     actor_buffer(&s, 10, 0, (int)port);
     fill(&s, 10, 1);
@@ -482,7 +437,6 @@ KTEST(ipc_data, a_full_table_takes_no_handle_of_a_reply)
     KT_TRUE(!call(1) && receive());
     KT_EQ(reply(IPC_HANDLE | IPC_DATA), 0);
     KT_EQ(buffer_of(&c)->ipc_received_handle, HANDLES_MAX - 1);
-    end();
 }
 
 /* ---- death in the middle ------------------------------------------------ */
@@ -533,17 +487,13 @@ static void kill_in_transfer(bool in_reply)
 KTEST(ipc_data, killed_while_its_bytes_are_read)
 {
     KT_NEEDS_TICKS_ANYWHERE();
-    if (!begin())
-        return;
+    begin();
     kill_in_transfer(false);
-    end();
 }
 
 KTEST(ipc_data, killed_while_its_reply_is_written)
 {
     KT_NEEDS_TICKS_ANYWHERE();
-    if (!begin())
-        return;
+    begin();
     kill_in_transfer(true);
-    end();
 }

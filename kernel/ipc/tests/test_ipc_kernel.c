@@ -34,7 +34,7 @@ static bool kcall(uint32_t tag)
     return actor_do(&c, kernel_call, port_c, tag, 4);
 }
 
-static bool begin_kernel(void)
+static void begin_kernel(void)
 {
     k.buffer = (struct ipc_buffer){
         .ipc_send = sent,
@@ -44,13 +44,7 @@ static bool begin_kernel(void)
     };
     k.received = false;
     memset(came, 0, sizeof(came));
-    return begin(1);
-}
-
-static void end_both(void)
-{
-    actor_end(&c);
-    actor_end(&s);
+    begin(1);
 }
 
 /* The client has returned; only the result has changed. */
@@ -81,8 +75,7 @@ static void expect_kernel_reply(uint32_t tag)
 
 KTEST(ipc_kernel, words_there_and_back)
 {
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     for (unsigned first = 0; first < 2; first++) {
         if (first)
             KT_TRUE(!receive());
@@ -93,14 +86,12 @@ KTEST(ipc_kernel, words_there_and_back)
         KT_EQ(reply(&c, 8), 0);
         expect_kernel_reply(8);
     }
-    end_both();
 }
 
 /* The server's bytes are in its own memory, the client's in the kernel's. */
 KTEST(ipc_kernel, bytes_of_the_kernel)
 {
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     actor_buffer(&s, 5, 100, 0);
     memcpy(actor_memory(&s, ACTOR_SEND), "reply", 5);
     KT_TRUE(!actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
@@ -112,7 +103,6 @@ KTEST(ipc_kernel, bytes_of_the_kernel)
     expect_kernel_back(0);
     KT_EQ(k.buffer.ipc_received, 5);
     KT_EQ(memcmp(came, "reply", 6), 0);
-    end_both();
 }
 
 /* A program's own call still cannot name the kernel's memory. */
@@ -120,22 +110,19 @@ KTEST(ipc_kernel, not_for_programs)
 {
     struct ipc_buffer *b;
 
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     b = actor_buffer(&c, 4, 4, 0);
     b->ipc_send = sent;
     KT_TRUE(
         actor_do_buffer(&c, sys_ipc_call, port_c, IPC_DATA, 0, ACTOR_BUFFER));
     expect_back(&c, -EFAULT);
-    end_both();
 }
 
 KTEST(ipc_kernel, no_handle_comes)
 {
     uint32_t used;
 
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     used = c.actor_task->task_handles->table_used;
     actor_buffer(&s, 1, 100, (int)port_s);
     KT_TRUE(!kcall(1));
@@ -145,14 +132,12 @@ KTEST(ipc_kernel, no_handle_comes)
     KT_EQ(s.actor_result, -EMSGSIZE);
     expect_kernel_back(-EMSGSIZE);
     KT_EQ(c.actor_task->task_handles->table_used, used);
-    end_both();
 }
 
 /* More bytes than there is room for. */
 KTEST(ipc_kernel, no_more_than_fits)
 {
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     actor_buffer(&s, sizeof(came) + 1, 100, 0);
     KT_TRUE(!kcall(1));
     KT_TRUE(actor_do_buffer(&s, sys_ipc_receive, port_s, 0, 0, ACTOR_BUFFER));
@@ -160,28 +145,24 @@ KTEST(ipc_kernel, no_more_than_fits)
                             ACTOR_BUFFER));
     expect_kernel_back(-EMSGSIZE);
     KT_EQ(came[0], 0);
-    end_both();
 }
 
 /* ---- how it ends early -------------------------------------------------- */
 
 KTEST(ipc_kernel, a_kill_ends_it)
 {
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     KT_TRUE(!kcall(1));
     actor_kill(&c);
     expect_kernel_back(-EINTR);
     KT_TRUE(!k.received);
     KT_TRUE(kcall(1));
     expect_kernel_back(-EINTR);
-    end_both();
 }
 
 KTEST(ipc_kernel, the_server_dies)
 {
-    if (!begin_kernel())
-        return;
+    begin_kernel();
     KT_TRUE(!kcall(1));
     KT_TRUE(receive());
     actor_end(&s);
@@ -190,7 +171,6 @@ KTEST(ipc_kernel, the_server_dies)
     KT_TRUE(kcall(1));
     expect_kernel_back(-EPIPE);
     KT_TRUE(!k.received);
-    actor_end(&c);
 }
 
 /* Of two possible receivers one calls and the other exits: no task is left that
@@ -199,8 +179,7 @@ KTEST(ipc_kernel, the_other_receiver_goes)
 {
     uint32_t own;
 
-    if (!begin(2))
-        return;
+    begin(2);
     own = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     KT_TRUE(!call(&c, own, 1));
     KT_TRUE(!call(&d, port_d, 2));
@@ -211,5 +190,4 @@ KTEST(ipc_kernel, the_other_receiver_goes)
     KT_EQ(c.actor_out[0], d.actor_client);
     actor_end(&c);
     expect_back(&d, -EPIPE);
-    actor_end(&d);
 }

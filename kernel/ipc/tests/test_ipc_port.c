@@ -16,8 +16,7 @@
 
 KTEST(ipc, bits_wake_a_receiver)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!receive());
     KT_EQ(actor_result(&c, sys_notify, port_c, 0, 0), 0);
     KT_TRUE(actor_waits(&s)); /* no bits */
@@ -25,14 +24,11 @@ KTEST(ipc, bits_wake_a_receiver)
     expect_received(NULL, 0);
     KT_EQ(s.actor_out[2], 0x80000001);
     KT_TRUE(!receive()); /* they come once */
-    actor_end(&s);
-    actor_end(&c);
 }
 
 KTEST(ipc, bits_add_up_and_come_before_callers)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     call(&c, port_c, 1);
     KT_EQ(actor_result(&d, sys_notify, port_d, 1, 0), 0);
     KT_EQ(actor_result(&d, sys_notify, port_d, 4, 0), 0);
@@ -47,15 +43,11 @@ KTEST(ipc, bits_add_up_and_come_before_callers)
     expect_received(NULL, 0);
     KT_EQ(s.actor_out[2], 8);
     KT_TRUE(!receive());
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
 }
 
 KTEST(ipc, reply_receive_after_bits_replies_to_no_client)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     call(&c, port_c, 1);
     KT_TRUE(receive());
     KT_EQ(actor_result(&d, sys_notify, port_d, 1, 0), 0);
@@ -65,27 +57,22 @@ KTEST(ipc, reply_receive_after_bits_replies_to_no_client)
     KT_TRUE(actor_waits(&c));
     actor_end(&s);
     expect_back(&c, -EPIPE);
-    actor_end(&c);
-    actor_end(&d);
 }
 
 /* ---- circles ------------------------------------------------------------ */
 
 KTEST(ipc, a_circle_of_one)
 {
-    if (!begin(0))
-        return;
+    begin(0);
     KT_TRUE(call(&s, port_s, 1));
     expect_back(&s, -EDEADLK);
-    actor_end(&s);
 }
 
 KTEST(ipc, a_circle_of_two)
 {
     uint32_t to_d;
 
-    if (!begin(2))
-        return;
+    begin(2);
     to_d = actor_share(&d, actor_port(&d), &s, 0);
     /* a duplicate that is closed changes nothing */
     KT_EQ(actor_result(&s, actor_close,
@@ -102,16 +89,13 @@ KTEST(ipc, a_circle_of_two)
     KT_TRUE(!call(&s, to_d, 2)); /* d does not wait */
     actor_end(&d);
     expect_back(&s, -EPIPE);
-    actor_end(&s);
-    actor_end(&c);
 }
 
 KTEST(ipc, a_circle_of_three)
 {
     uint32_t d_to_c, s_to_d;
 
-    if (!begin(2))
-        return;
+    begin(2);
     d_to_c = actor_share(&c, actor_port(&c), &d, 0);
     s_to_d = actor_share(&d, actor_port(&d), &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
@@ -124,7 +108,6 @@ KTEST(ipc, a_circle_of_three)
     expect_back(&d, -EPIPE);
     actor_end(&d);
     expect_back(&s, -EPIPE);
-    actor_end(&s);
 }
 
 /* A killed member does not wait any more, though it still exists. */
@@ -132,8 +115,7 @@ KTEST(ipc, a_ready_member_opens_a_circle)
 {
     uint32_t to_d;
 
-    if (!begin(2))
-        return;
+    begin(2);
     to_d = actor_share(&d, actor_port(&d), &s, 0);
     call(&d, port_d, 1);
     actor_tell(&s, sys_ipc_call, to_d, 2, 2, 0);
@@ -143,8 +125,6 @@ KTEST(ipc, a_ready_member_opens_a_circle)
     KT_TRUE(actor_waits(&s));
     actor_end(&d);
     expect_back(&s, -EPIPE);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 static pid_t server_of_c;
@@ -161,8 +141,7 @@ static void look_at_c(void)
 /* A killed caller may already run, on another processor. */
 KTEST(ipc, a_running_member_opens_a_circle)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!call(&c, port_c, 1));
     look_at_c();
     KT_EQ(server_of_c, s.actor_pid);
@@ -170,7 +149,6 @@ KTEST(ipc, a_running_member_opens_a_circle)
     KT_EQ(server_of_c, 0);
     actor_end(&s);
     expect_back(&c, -EPIPE);
-    actor_end(&c);
 }
 
 /* c has taken over the port that s made. */
@@ -178,8 +156,7 @@ KTEST(ipc, a_circle_through_the_last_receiver)
 {
     uint32_t to_e;
 
-    if (!begin(3))
-        return;
+    begin(3);
     to_e = actor_share(&e, actor_port(&e), &c, 0);
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     actor_end(&s);
@@ -191,8 +168,6 @@ KTEST(ipc, a_circle_through_the_last_receiver)
     actor_end(&c);
     expect_back(&d, -EPIPE);
     expect_back(&e, -EPIPE);
-    actor_end(&d);
-    actor_end(&e);
 }
 
 /* As after fork: c has all that s has, two ports with the right to receive. s
@@ -201,8 +176,7 @@ KTEST(ipc, another_receiver_opens_a_circle)
 {
     uint32_t other, other_c;
 
-    if (!begin(2))
-        return;
+    begin(2);
     other = actor_port(&s);
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     other_c = actor_share(&s, other, &c, HANDLE_RECEIVE);
@@ -220,19 +194,16 @@ KTEST(ipc, another_receiver_opens_a_circle)
     expect_back(&c, -EPIPE);
     actor_end(&c);
     expect_back(&s, -EPIPE);
-    actor_end(&s);
 }
 
 /* The port's only receiver is not the one that made it. */
 KTEST(ipc, a_circle_of_one_after_the_parent_ended)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     port_c = actor_share(&s, port_s, &c, HANDLE_RECEIVE);
     actor_end(&s);
     KT_TRUE(call(&c, port_c, 1));
     expect_back(&c, -EDEADLK);
-    actor_end(&c);
 }
 
 /* ---- the name server's port --------------------------------------------- */
@@ -246,8 +217,7 @@ KTEST(ipc, names)
         object_put(&had->port_object);
         return;
     }
-    if (!begin(2))
-        return;
+    begin(2);
     KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_GET, 0, 0), -ENOENT);
     KT_EQ(actor_result(&s, sys_name_server, NAME_SERVER_SET, port_s + 1, 0),
           -EBADF);
@@ -272,8 +242,6 @@ KTEST(ipc, names)
     c.actor_task->task_privileged = true;
     KT_EQ(actor_result(&c, sys_name_server, NAME_SERVER_SET, port_c, 0),
           -EPIPE);
-    actor_end(&c);
-    actor_end(&s);
 }
 
 /* ---- interrupts --------------------------------------------------------- */
@@ -315,8 +283,7 @@ KTEST(ipc, an_interrupt_is_a_notification)
 {
     struct grant *g, *h;
 
-    if (!begin(1))
-        return;
+    begin(1);
     KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), -EPERM);
     KT_EQ(actor_result(&s, sys_irq_ack, FREE_LINE, 0, 0), -EPERM);
     s.actor_task->task_privileged = true;
@@ -360,8 +327,7 @@ KTEST(ipc, an_interrupt_comes_after_its_port_died)
     void (*handler)(struct trapframe *);
     struct grant *g;
 
-    if (!begin(0))
-        return;
+    begin(0);
     g = grant_lines(&s);
     KT_EQ(actor_result(&s, sys_irq_bind, port_s, FREE_LINE, 3), 0);
     handler = (void (*)(struct trapframe *))irq_handler(FREE_LINE);
@@ -379,8 +345,7 @@ KTEST(ipc, snapshots_for_the_shell)
     struct port_stat stat;
     struct ipc_edge edge[3];
 
-    if (!begin(2))
-        return;
+    begin(2);
     call(&c, port_c, 1);
     KT_TRUE(receive());
     call(&d, port_d, 2);
@@ -406,9 +371,6 @@ KTEST(ipc, snapshots_for_the_shell)
     KT_EQ(stat.stat_waiting, 0);
     KT_EQ(stat.stat_calls, 1);
     KT_EQ(stat.stat_bits, 6);
-    actor_end(&s);
-    actor_end(&c);
-    actor_end(&d);
 }
 
 /* ---- the verifier ------------------------------------------------------- */
@@ -428,8 +390,7 @@ KTEST(ipc, the_verifier_finds_each_fault)
 {
     struct port *p;
 
-    if (!begin(1))
-        return;
+    begin(1);
     call(&c, port_c, 1);
     p = c.actor_task->task_ipc.ipc_port;
     c.actor_task->task_ipc.ipc_state = IPC_RECEIVING;
@@ -455,6 +416,4 @@ KTEST(ipc, the_verifier_finds_each_fault)
     KT_TRUE(verify_finds("a task is not in the list of its state"));
     list_insert_before(&p->port_callers, &c.actor_task->task_ipc.ipc_link);
     KT_TRUE(ipc_verify(&(const char *){NULL}) == NULL);
-    actor_end(&c);
-    actor_end(&s);
 }

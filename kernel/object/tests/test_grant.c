@@ -60,8 +60,7 @@ static int32_t has_dma(uint32_t a, uint32_t b, uint32_t c_)
 
 KTEST(grant, one_task_at_a_time)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     g = make(&rights_a);
     h = make(&rights_b);
     KT_TRUE(grant_find("test-a") == g && grant_find("test-b") == h);
@@ -85,8 +84,7 @@ KTEST(grant, in_force_with_its_program_only)
 {
     struct inode *other = path_root() + 1; /* not looked into */
 
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     KT_EQ(actor_result(&s, has_irq, 5, 0, 0), 0);
     KT_TRUE(!grant_exec(s.actor_task, path_root()));
@@ -110,8 +108,7 @@ KTEST(grant, in_force_with_its_program_only)
 
 KTEST(grant, exactly_the_granted_parts)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     g = make(&rights_a);
     give(g, &s);
     for (uint32_t line = 0; line < 40; line++)
@@ -128,7 +125,6 @@ KTEST(grant, exactly_the_granted_parts)
     KT_EQ(actor_result(&s, has_dma, 0, 0, 0), DMA_MAX);
     KT_EQ(actor_result(&c, has_dma, 0, 0, 0), 0);
     take_back(&s, g);
-    actor_end(&c);
 }
 
 /* ---- the map of ports --------------------------------------------------- */
@@ -144,8 +140,7 @@ static int32_t may_use(uint32_t port, uint32_t b, uint32_t c_)
 
 KTEST(grant, each_task_has_its_own_ports)
 {
-    if (!begin(2))
-        return;
+    begin(2);
     g = make(&rights_a);
     h = make(&rights_b);
     give(g, &s);
@@ -179,8 +174,7 @@ KTEST(grant, the_map_reaches_from_end_to_end)
 {
     struct manifest_server rights = rights_none;
 
-    if (!begin(0))
-        return;
+    begin(0);
     rights.server_ports = 2;
     rights.server_port[0] = (struct manifest_range){0, 0};
     rights.server_port[1] = (struct manifest_range){0xfffe, 0xffff};
@@ -210,8 +204,7 @@ static int32_t exec_own(uint32_t a, uint32_t b, uint32_t c_)
 
 KTEST(grant, ports_come_and_go_at_once)
 {
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     KT_EQ(grant_take(g, s.actor_task), 0);
     KT_EQ(actor_result(&s, may_use, 0x300, 0, 0), 0);
@@ -232,8 +225,7 @@ static int take(struct actor *a, const char *name)
 
 KTEST(grant, take)
 {
-    if (!begin(1))
-        return;
+    begin(1);
     g = make(&rights_a);
     h = grant_create(&rights_b, NULL);
     KT_EQ(take(&s, "test-a"), -EPERM);
@@ -393,8 +385,7 @@ KTEST(grant, a_server_begins_with_its_grant)
     KT_REQUIRE(names != NULL && names->grant_task == NULL);
     KT_GE(spawn(start, &had), 1);
     KT_TRUE(!had && names->grant_task == NULL);
-    if (!begin(0))
-        return;
+    begin(0);
     KT_EQ(grant_take(names, s.actor_task), 0);
     KT_EQ(spawn(start, &had), -EBUSY);
     KT_TRUE(names->grant_task == s.actor_task);
@@ -501,8 +492,7 @@ KTEST(grant, verify_sees_broken_grants)
 {
     struct task *t;
 
-    if (!begin(1))
-        return;
+    begin(1);
     t = s.actor_task;
     g = make(&rights_a);
     h = make(&rights_none);
@@ -536,8 +526,7 @@ KTEST(grant, verify_sees_broken_grants)
 
 KTEST(grant, verify_sees_a_broken_map)
 {
-    if (!begin(0))
-        return;
+    begin(0);
     gdt_ports_allow(OUTER, OUTER, true);
     expect_unsound("other ports than the grant");
     gdt_ports_allow(OUTER, OUTER, false);

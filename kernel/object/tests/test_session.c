@@ -75,7 +75,7 @@ static void end(void *unused)
 
 static void begin(void)
 {
-    ktest_undo(end, NULL);
+    ktest_finally(end, NULL);
     s = session_create();
     other = session_create();
     KT_REQUIRE(s != NULL && other != NULL);
@@ -148,7 +148,6 @@ KTEST(session, numbers_ascend_and_are_not_reused)
     KT_REQUIRE(other != NULL);
     KT_EQ(other->session_number, last + 1);
     KT_EQ(session_number(NULL), 0);
-    end(NULL);
 }
 
 KTEST(session, the_first_is_the_shells)
@@ -184,7 +183,6 @@ KTEST(session, a_limit_is_exact)
     session_refund(other, SESSION_REGIONS, 1);
     session_refund(NULL, SESSION_REGIONS, 1);
     KT_EQ(*used, 0);
-    end(NULL);
 }
 
 static unsigned charge_at, seen_above;
@@ -225,7 +223,6 @@ KTEST(session, a_refused_charge_is_not_seen)
     } while (steps >= charge_at);
     KT_EQ(seen_above, 0);
     session_refund(s, SESSION_REGIONS, most - 1);
-    end(NULL);
 }
 
 KTEST(session, every_resource_has_a_limit)
@@ -266,7 +263,6 @@ KTEST(session, spaces_are_charged_and_refunded)
     space_destroy(copy);
     copy = NULL;
     expect_used(3, 6);
-    end(NULL);
 }
 
 /* Leaves `n` of a resource of which `used` are charged. */
@@ -303,7 +299,6 @@ KTEST(session, spaces_keep_to_the_limits)
     session_refund(s, SESSION_PAGES, rest);
     KT_TRUE(copy == NULL);
     expect_used(4, 5);
-    end(NULL);
 }
 
 /* ---- tasks --------------------------------------------------------------- */
@@ -337,7 +332,6 @@ KTEST(session, it_lasts_as_long_as_its_tasks)
     other = NULL;
     KT_TRUE(!exists(number) && !exists(number + 1));
     expect_sound();
-    end(NULL);
 }
 
 static void start_another(void *unused)
@@ -373,7 +367,6 @@ KTEST(session, its_end_kills_all_tasks)
     KT_EQ(session_end(s->session_number), 0); /* it has no tasks */
     KT_EQ(session_end(other->session_number), 0);
     wait_for(1);
-    end(NULL);
 }
 
 static void sleep_on(void *unused)
@@ -404,7 +397,6 @@ KTEST(session, its_end_waits_a_second_at_most)
     KT_GE(timer_ms() - ms, 1000);
     KT_GE(1500, timer_ms() - ms);
     wait_for(1);
-    end(NULL);
 }
 
 /* ---- signals ------------------------------------------------------------- */
@@ -431,7 +423,6 @@ KTEST(session, signals_stay_in_a_session)
     KT_EQ(t->task_signal, 0);
     KT_EQ(task_kill(mate, -pid, SIGKILL), 0);
     wait_for(1);
-    end(NULL);
 }
 
 /* Two tasks outside every session do not belong together. */
@@ -447,7 +438,6 @@ KTEST(session, outside_is_no_session)
     KT_EQ(task_kill(stranger, pid, 0), -EPERM);
     KT_EQ(task_kill(NULL, pid, SIGKILL), 0);
     wait_for(1);
-    end(NULL);
 }
 
 /* ---- verify -------------------------------------------------------------- */
@@ -459,7 +449,6 @@ KTEST(session, verify_finds_damage)
     expect_unsound("more than its limit");
     s->session_used[SESSION_REGIONS] = 0;
     expect_sound();
-    end(NULL);
 }
 
 KTEST(session, verify_checks_its_tasks)
@@ -473,5 +462,4 @@ KTEST(session, verify_checks_its_tasks)
     expect_unsound("more tasks");
     s->session_used[SESSION_TASKS] = 2;
     expect_sound();
-    end(NULL);
 }

@@ -45,8 +45,7 @@ static void run_typed(void)
 /* Its pages and handles may change while the command looks. */
 KTEST(shell_task, a_running_program_is_not_looked_into)
 {
-    if (!begin(0))
-        return;
+    begin(0);
     KT_TRUE(actor_memory(&s, ACTOR_BUFFER) != NULL);
     snprintf(typed, sizeof(typed), "whatis 0x%x", ACTOR_BUFFER);
     run_typed();
@@ -64,7 +63,6 @@ KTEST(shell_task, a_running_program_is_not_looked_into)
     KT_SAID(1, "of task %d (server)", (int)s.actor_pid);
     actor_run_elsewhere(&s, run_typed);
     KT_SAID(1, "  no task at rest maps it\n");
-    actor_end(&s);
 }
 
 /* ---- ports -w ----------------------------------------------------------- */
@@ -88,8 +86,7 @@ KTEST(shell_task, ports_lists_callers_and_stacks)
 
     KT_EQ(shell_test_run("ports -w"), 0);
     KT_SAID(1, "(no task waits for a reply)\n");
-    if (!begin(3))
-        return;
+    begin(3);
     port = actor_port(&e);
     handle = actor_share(&e, port, &s, 0);
     KT_TRUE(!call(&c, port_c, 1));
@@ -112,18 +109,13 @@ KTEST(shell_task, ports_lists_callers_and_stacks)
             "\"name\":\"client-c\",\"port\":%u,\"queued\":false,\"server\":%d",
             number(&s, port_s), (int)s.actor_pid);
     KT_SAID(0, "stack");
-    actor_end(&e);
-    actor_end(&c);
-    actor_end(&d);
-    actor_end(&s);
 }
 
 KTEST(shell_task, handles_of_one_that_waits)
 {
     char line[32];
 
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!receive());
     snprintf(line, sizeof(line), "files %d", (int)s.actor_pid);
     KT_EQ(shell_test_run(line), 0);
@@ -146,8 +138,7 @@ KTEST(shell_task, verify_finds_faults)
 {
     struct handle_table *table;
 
-    if (!begin(1))
-        return;
+    begin(1);
     KT_TRUE(!receive());
     KT_EQ(shell_test_run("verify"), 0);
     KT_SAID(1, "every invariant holds\n");
@@ -164,6 +155,4 @@ KTEST(shell_task, verify_finds_faults)
             (int)s.actor_pid);
     s.actor_task->task_space->space_pages--;
     KT_EQ(shell_test_run("verify"), 0);
-    actor_end(&c);
-    actor_end(&s);
 }

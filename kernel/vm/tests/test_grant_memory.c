@@ -37,8 +37,7 @@ KTEST(grant, device_pages)
     uint32_t at;
     int error;
 
-    if (!begin(1))
-        return;
+    begin(1);
     g = make(&rights_a);
     KT_EQ(actor_result(&s, sys_map_device, HOLE, PAGE_SIZE, 0), -EPERM);
     give(g, &s);
@@ -65,7 +64,6 @@ KTEST(grant, device_pages)
     expect_space(&s);
     KT_EQ(actor_result(&s, sys_map_device, HOLE, 1, 0), at);
     take_back(&s, g); /* with one mapped */
-    actor_end(&c);
 }
 
 static uint32_t dma(struct actor *a, uint32_t pages)
@@ -90,8 +88,7 @@ KTEST(grant, pages_for_dma)
     size_t before = frame_count();
     uint32_t at, paddr, more;
 
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     *(uint32_t *)actor_memory(&s, ACTOR_BUFFER) = 77;
     KT_EQ((int32_t)dma(&s, 1), -EPERM);
@@ -142,8 +139,7 @@ KTEST(grant, a_fork_has_neither)
     uint32_t at, device;
 
     KT_NEEDS(MIB(1));
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     give(g, &s);
     device = (uint32_t)actor_result(&s, sys_map_device, HOLE, 1, 0);
@@ -196,8 +192,7 @@ static void fail_each(enum kmem_fail_kind kind, syscall_t *fn, uint32_t a,
 
 KTEST(grant, without_memory)
 {
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     give(g, &s);
     actor_memory(&s, ACTOR_BUFFER);
@@ -214,8 +209,7 @@ KTEST(grant, verify_sees_broken_pages)
     uint32_t *pte;
     uint32_t at;
 
-    if (!begin(0))
-        return;
+    begin(0);
     g = make(&rights_a);
     give(g, &s);
     at = dma(&s, 2);

@@ -56,7 +56,7 @@ KTEST(space, a_copy_takes_time_in_proportion_to_the_regions)
 
     KT_NEEDS(MIB(20));
     KT_NEEDS_COUNTING();
-    ktest_undo(end, NULL);
+    ktest_finally(end, NULL);
     space = space_create(NULL);
     KT_REQUIRE(space != NULL);
     KT_REQUIRE(add_regions(0, MANY / 8));
@@ -68,7 +68,6 @@ KTEST(space, a_copy_takes_time_in_proportion_to_the_regions)
     many = time_of_copy();
     KT_REQUIRE(many != 0);
     KT_LE(many, 12 * few);
-    end(NULL);
 }
 
 KTEST(space, a_kill_ends_a_copy)
@@ -76,7 +75,7 @@ KTEST(space, a_kill_ends_a_copy)
     struct task *self = task_self();
     struct space *copy;
 
-    ktest_undo(end, NULL);
+    ktest_finally(end, NULL);
     space = space_create(NULL);
     KT_REQUIRE(space != NULL);
     KT_REQUIRE(add_regions(0, 2));
@@ -87,7 +86,6 @@ KTEST(space, a_kill_ends_a_copy)
     if (copy != NULL)
         space_destroy(copy);
     KT_TRUE(space_verify(space) == NULL);
-    end(NULL);
 }
 
 /* The lowest free page above SPACE_MMAP_BASE. */
@@ -105,7 +103,7 @@ KTEST(space, mmap_takes_the_lowest_gap)
     uint32_t random = 1;
 
     KT_NEEDS(MIB(3)); /* up to 500 pages are promised */
-    ktest_undo(end, NULL);
+    ktest_finally(end, NULL);
     space = space_create(NULL);
     KT_REQUIRE(space != NULL);
     for (unsigned i = 0; i < 500; i++) {
@@ -120,7 +118,6 @@ KTEST(space, mmap_takes_the_lowest_gap)
         at = (uaddr_t)lowest_gap();
         KT_EQ(space_mmap(space, PAGE_SIZE, PROT_READ), (int32_t)at);
     }
-    end(NULL);
 }
 
 /* What 100 mappings take; 0: there is no memory. */
@@ -140,7 +137,7 @@ KTEST(space, mmap_takes_no_longer_with_many_regions)
 
     KT_NEEDS(MIB(20));
     KT_NEEDS_COUNTING();
-    ktest_undo(end, NULL);
+    ktest_finally(end, NULL);
     space = space_create(NULL);
     KT_REQUIRE(space != NULL);
     KT_REQUIRE(time_of_mmaps() != 0); /* fills the caches */
@@ -150,7 +147,6 @@ KTEST(space, mmap_takes_no_longer_with_many_regions)
         many = time_of_mmaps();
     KT_REQUIRE(many != 0);
     KT_LE(many, 3 * few);
-    end(NULL);
 }
 
 static char *unmapped;

@@ -22,6 +22,7 @@ static void *case_end[5];
 static struct {
     void (*undo)(void *arg);
     void *undo_arg;
+    bool undo_always; /* else only if the case is stopped */
 } undos[UNDO_MAX];
 static unsigned undo_count;
 
@@ -80,7 +81,7 @@ int ktest_each(const char *what,
 
 /* ---- running ------------------------------------------------------------ */
 
-void ktest_undo(void (*fn)(void *arg), void *arg)
+static void add_undo(void (*fn)(void *arg), void *arg, bool always)
 {
     for (unsigned i = 0; i < undo_count; i++)
         if (undos[i].undo == fn && undos[i].undo_arg == arg)
@@ -88,7 +89,27 @@ void ktest_undo(void (*fn)(void *arg), void *arg)
     if (undo_count == UNDO_MAX)
         panic("a test case has more than %u things to undo", UNDO_MAX);
     undos[undo_count].undo = fn;
-    undos[undo_count++].undo_arg = arg;
+    undos[undo_count].undo_arg = arg;
+    undos[undo_count++].undo_always = always;
+}
+
+void ktest_undo(void (*fn)(void *arg), void *arg)
+{
+    add_undo(fn, arg, false);
+}
+
+void ktest_finally(void (*fn)(void *arg), void *arg)
+{
+    add_undo(fn, arg, true);
+}
+
+static void call_undos(bool stopped)
+{
+    while (undo_count != 0) {
+        undo_count--;
+        if (stopped || undos[undo_count].undo_always)
+            undos[undo_count].undo(undos[undo_count].undo_arg);
+    }
 }
 
 void ktest_excuse(bool (*when)(void))
@@ -103,20 +124,24 @@ void ktest_run(void (*run)(void), void (*undo)(void *arg))
     undo_count = 0;
     if (undo != NULL)
         ktest_undo(undo, NULL);
-    if (__builtin_setjmp(case_end) == 0)
+    if (__builtin_setjmp(case_end) == 0) {
         run();
+        call_undos(false);
+    }
 }
 
 /* What the case has to undo may use its variables, so its frames are still
  * there. */
+void ktest_end(void)
+{
+    call_undos(true);
+    __builtin_longjmp(case_end, 1);
+}
+
 void ktest_stop(const char *file, int line, const char *what)
 {
     ktest_fail(file, line, "required: %s", what);
-    while (undo_count != 0) {
-        undo_count--;
-        undos[undo_count].undo(undos[undo_count].undo_arg);
-    }
-    __builtin_longjmp(case_end, 1);
+    ktest_end();
 }
 
 void ktest_leak(const char *line)

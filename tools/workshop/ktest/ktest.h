@@ -46,11 +46,18 @@ void ktest_stop(const char *file, int line, const char *what)
  * be nothing. */
 void ktest_undo(void (*fn)(void *arg), void *arg);
 
+/* Kernel only. Likewise, but fn(arg) is also called if the case ends by itself:
+ * the variables of its functions no longer exist then. */
+void ktest_finally(void (*fn)(void *arg), void *arg);
+
+/* Likewise. Undoes, and ends the case, which has failed or is skipped. */
+void ktest_end(void) __attribute__((noreturn));
+
 /* Supplied by each home: whether so much memory is free and not promised to
  * programs. If not, the running case is skipped. */
 bool ktest_enough(size_t bytes);
 
-/* Kernel only. Whether a tick of the time-stamp counter is an instruction. */
+/* Likewise. Whether a tick of the time-stamp counter is an instruction. */
 bool ktest_ticks_are_exact(void);
 
 /* Likewise. Whether the clock interrupts at any instruction; in v86 it does
