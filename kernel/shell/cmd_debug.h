@@ -36,7 +36,7 @@ uint64_t debugcmd_ago(const struct kmem_transaction *t);
 /* The same as a cell; "-" if there was none. */
 const char *debugcmd_age(const struct kmem_transaction *t, char buf[HEAP_CELL]);
 
-/* Prints " task 3 (sh), 12.000345 s ago" and the stack. */
+/* Prints "WHAT by task 3 (sh), 12.000345 s ago" and the stack. */
 void debugcmd_print_transaction(const char *what,
                                 const struct kmem_transaction *t);
 

@@ -242,11 +242,31 @@ void actor_run_elsewhere(const struct actor *a, void (*fn)(void))
     irq_restore(flags);
 }
 
+static void end_grants(void *name)
+{
+    struct grant *g;
+
+    while ((g = grant_find(name)) != NULL)
+        actor_end_grant(g);
+}
+
+struct grant *actor_grant(const struct manifest_server *rights,
+                          struct inode *program)
+{
+    struct grant *g = grant_create(rights, program);
+
+    KT_REQUIRE(g != NULL);
+    ktest_undo(end_grants, (void *)rights->server_name);
+    return g;
+}
+
 void actor_end_grant(struct grant *g)
 {
     static const struct manifest_server no_ports;
     static const struct task other = {.task_ports = &no_ports};
 
+    if (g->grant_task != NULL)
+        grant_drop(g->grant_task);
     spin_lock(&sched_lock);
     list_remove(&g->grant_link);
     io_map_load(&other); /* so the map of ports is not that of g */

@@ -82,8 +82,11 @@ int32_t actor_close(uint32_t handle, uint32_t b, uint32_t c);
 /* Lets every actor run until it waits; checks all invariants. */
 void actor_settle(void);
 
-/* Ends a test's grant, which no task has taken; the kernel's own stay for ever.
- * The caller keeps the reference to the program. */
+/* A grant of a test's. Its program, which may be NULL, stays the caller's. */
+struct grant *actor_grant(const struct manifest_server *rights,
+                          struct inode *program);
+
+/* Drops and ends it; the kernel's own stay for ever. */
 void actor_end_grant(struct grant *g);
 
 /* A new port of an actor's: the handle. */

@@ -25,6 +25,13 @@ static inline void begin(unsigned clients)
     }
 }
 
+/* Ends an actor and its grant. */
+static inline void take_back(struct actor *a, struct grant *g)
+{
+    actor_end_grant(g);
+    actor_end(a);
+}
+
 /* The server has received `tag` with its words from a client. */
 static inline void expect_received(const struct actor *client, uint32_t tag)
 {

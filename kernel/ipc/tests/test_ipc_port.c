@@ -264,19 +264,11 @@ static struct grant *grant_lines(const struct actor *a)
 {
     static const struct manifest_server rights = {.server_name = "lines",
                                                   .server_irqs = 0xffff};
-    struct grant *g = grant_create(&rights, path_root());
+    struct grant *g = actor_grant(&rights, path_root());
 
-    KT_TRUE(g != NULL);
     KT_EQ(grant_take(g, a->actor_task), 0);
     KT_TRUE(grant_exec(a->actor_task, path_root()));
     return g;
-}
-
-static void take_back(struct actor *a, struct grant *g)
-{
-    grant_drop(a->actor_task);
-    actor_end_grant(g);
-    actor_end(a);
 }
 
 KTEST(ipc, an_interrupt_is_a_notification)

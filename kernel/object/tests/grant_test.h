@@ -37,22 +37,12 @@ static const struct manifest_server rights_none = {
 
 static inline struct grant *make(const struct manifest_server *rights)
 {
-    struct grant *made = grant_create(rights, path_root());
-
     inode_seal(path_root()); /* which cannot be written anyway */
-    KT_TRUE(made != NULL);
-    return made;
+    return actor_grant(rights, path_root());
 }
 
 static inline void give(struct grant *grant, const struct actor *a)
 {
     KT_EQ(grant_take(grant, a->actor_task), 0);
     KT_TRUE(grant_exec(a->actor_task, path_root()));
-}
-
-static inline void take_back(struct actor *a, struct grant *grant)
-{
-    grant_drop(a->actor_task);
-    actor_end_grant(grant);
-    actor_end(a);
 }

@@ -227,7 +227,7 @@ KTEST(grant, take)
 {
     begin(1);
     g = make(&rights_a);
-    h = grant_create(&rights_b, NULL);
+    h = actor_grant(&rights_b, NULL);
     KT_EQ(take(&s, "test-a"), -EPERM);
     KT_EQ(actor_result(&s, sys_grant_take, ACTOR_HOLE, 0, 0), -EPERM);
     KT_EQ(actor_result(&s, sys_grant_take, 0, 0, 0), 0);
@@ -391,7 +391,7 @@ KTEST(grant, a_server_begins_with_its_grant)
     KT_TRUE(names->grant_task == s.actor_task);
     grant_drop(s.actor_task);
     actor_end(&s);
-    h = grant_create(&rights_b, NULL);
+    h = actor_grant(&rights_b, NULL);
     start.start_grant = h;
     KT_EQ(spawn(start, &had), -ENOENT);
     actor_end_grant(h);

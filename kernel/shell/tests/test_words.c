@@ -1,5 +1,5 @@
 /*
- * Splitting command lines, and options (kernel/shell/words.c).
+ * Splitting command lines (kernel/shell/words.c).
  */
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
