@@ -6,17 +6,6 @@
 
 static void restore(void *unused);
 
-void fs_test_verify(const char *file, int line)
-{
-    const char *where;
-    const char *wrong = inode_verify(&where);
-
-    if (wrong == NULL)
-        wrong = ramfs_verify(&where);
-    if (wrong != NULL)
-        ktest_fail(file, line, "%s: %s", wrong, where);
-}
-
 /* ---- if the case is stopped --------------------------------------------- */
 
 #define NOTED_MAX 128

@@ -37,20 +37,11 @@ static bool open_pipe(void)
     return pipe_create(&pipe.read_end, &pipe.write_end) == 0;
 }
 
-static void verify(void)
-{
-    const char *where;
-    const char *wrong = pipe_verify(&where);
-
-    if (wrong != NULL)
-        KT_FAIL("%s: %s", where, wrong);
-}
-
 static void close_pipe(void)
 {
-    verify();
+    KT_SOUND(pipe_verify);
     close_both(NULL);
-    verify();
+    KT_SOUND(pipe_verify);
 }
 
 static struct pipe_stat the_pipe(void)
@@ -321,7 +312,7 @@ KTEST(pipe, a_reader_waits_for_a_byte)
     KT_REQUIRE(prepare());
     start(&r, read_job);
     KT_EQ(state_of(&r), TASK_BLOCKED);
-    verify();
+    KT_SOUND(pipe_verify);
     note('W');
     KT_REQUIRE(file_write(pipe.write_end, "x", 1) == 1);
     join(&r);
@@ -355,7 +346,7 @@ KTEST(pipe, a_writer_waits_for_all_the_room_that_it_needs)
     sched_yield();
     KT_EQ(state_of(&w), TASK_BLOCKED);
     KT_EQ(the_pipe().stat_bytes, PIPE_SIZE - 99);
-    verify();
+    KT_SOUND(pipe_verify);
     KT_EQ(file_read(pipe.read_end, in, 1), 1);
     join(&w);
     KT_EQ(w.result, 100);
@@ -412,7 +403,7 @@ KTEST(pipe, writers_keep_their_order)
     start(&big, write_job);
     start(&small, write_job);
     KT_EQ(state_of(&small), TASK_BLOCKED);
-    verify();
+    KT_SOUND(pipe_verify);
     KT_EQ(file_read(pipe.read_end, in, 1), 1);
     sched_yield();
     KT_EQ(file_read(pipe.read_end, in, PIPE_SIZE), PIPE_SIZE);

@@ -19,24 +19,6 @@
 
 static struct grant *g, *h;
 
-static void expect_sound(void)
-{
-    const char *where = "";
-    const char *wrong = servers_verify(&where);
-
-    if (wrong != NULL)
-        KT_FAIL("%s: %s", where, wrong);
-}
-
-static void expect_unsound(const char *text)
-{
-    const char *where = "";
-    const char *wrong = servers_verify(&where);
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("'%s' instead of '%s'", wrong == NULL ? "" : wrong, text);
-}
-
 /* ---- taking ------------------------------------------------------------- */
 
 /* Steps of actors that test their rights. */
@@ -69,15 +51,15 @@ KTEST(grant, one_task_at_a_time)
     KT_EQ(grant_take(g, c.actor_task), -EBUSY);
     KT_EQ(grant_take(g, s.actor_task), -EBUSY);
     KT_EQ(grant_take(h, s.actor_task), -EPERM);
-    expect_sound();
+    KT_SOUND(servers_verify);
     grant_drop(s.actor_task);
     grant_drop(s.actor_task); /* nothing to drop */
     KT_EQ(grant_take(g, c.actor_task), 0);
-    expect_sound();
+    KT_SOUND(servers_verify);
     take_back(&c, g);
     take_back(&s, h);
     KT_TRUE(grant_find("test-a") == NULL);
-    expect_sound();
+    KT_SOUND(servers_verify);
 }
 
 KTEST(grant, in_force_with_its_program_only)
@@ -103,7 +85,7 @@ KTEST(grant, in_force_with_its_program_only)
     KT_EQ(actor_result(&s, has_irq, 5, 0, 0), 0);
     KT_TRUE(s.actor_task->task_ports == NULL);
     take_back(&s, g);
-    expect_sound();
+    KT_SOUND(servers_verify);
 }
 
 KTEST(grant, exactly_the_granted_parts)
@@ -152,7 +134,7 @@ KTEST(grant, each_task_has_its_own_ports)
         KT_EQ(actor_result(&s, may_use, 0x318, 0, 0), 9);
         KT_EQ(actor_result(&c, may_use, 0x400, 0, 0), 0xfc);
         KT_EQ(actor_result(&c, may_use, 0x305, 0, 0), 0xfc);
-        expect_sound();
+        KT_SOUND(servers_verify);
     }
     for (uint32_t port = 0x2ff; port < 0x31a; port++)
         KT_EQ(actor_result(&s, may_use, port, 0, 0) != 0,
@@ -167,7 +149,7 @@ KTEST(grant, each_task_has_its_own_ports)
     KT_EQ(gdt_ports_allowed(), 0); /* they went with the grant */
     take_back(&s, g);
     actor_end(&d);
-    expect_sound();
+    KT_SOUND(servers_verify);
 }
 
 KTEST(grant, the_map_reaches_from_end_to_end)
@@ -185,7 +167,7 @@ KTEST(grant, the_map_reaches_from_end_to_end)
     KT_EQ(actor_result(&s, may_use, 1, 0, 0), 0);
     KT_EQ(gdt_tss.tss_ports[GDT_PORTS / 8], 0xff); /* what the processor
                                                       reads past its end */
-    expect_sound();
+    KT_SOUND(servers_verify);
     take_back(&s, g);
 }
 
@@ -343,7 +325,7 @@ static pid_t spawn(struct process_start start, bool *privileged)
     KT_TRUE(t->task_grant == start.start_grant);
     if (start.start_grant != NULL)
         KT_TRUE(start.start_grant->grant_in_force);
-    expect_sound();
+    KT_SOUND(servers_verify);
     KT_EQ(task_kill(NULL, pid, SIGKILL), 0);
     KT_EQ(task_wait(pid, &status, 0), pid);
     KT_EQ(WTERMSIG(status), SIGKILL);
@@ -413,7 +395,7 @@ KTEST(grant, a_server_without_memory)
         pid = spawn(start, &had);
         KT_TRUE(failed ? pid == -ENOMEM : pid > 0);
         KT_TRUE(names->grant_task == NULL);
-        expect_sound();
+        KT_SOUND(servers_verify);
     } while (failed && fail_nth < 100);
     KT_GE(fail_nth, 6);
     KT_TRUE(!failed);
@@ -463,9 +445,9 @@ KTEST(grant, from_a_manifest)
     KT_TRUE(grant_find("test-4") == NULL); /* RAM */
     KT_TRUE(grant_find("test-5") == NULL);
     KT_EQ(file_open("/etc/motd", NULL, O_RDWR, &f), -EPERM);
-    expect_sound();
+    KT_SOUND(servers_verify);
     grant_find("test-1")->grant_program->inode_sealed = false;
-    expect_unsound("not sealed");
+    KT_UNSOUND(servers_verify, "not sealed");
     forget_all(NULL);
 }
 
@@ -496,29 +478,29 @@ KTEST(grant, verify_sees_broken_grants)
     t = s.actor_task;
     g = make(&rights_a);
     h = make(&rights_none);
-    expect_sound();
+    KT_SOUND(servers_verify);
     g->grant_in_force = true;
-    expect_unsound("in force without a task");
+    KT_UNSOUND(servers_verify, "in force without a task");
     g->grant_in_force = false;
     t->task_grant = g;
-    expect_unsound("not its own");
+    KT_UNSOUND(servers_verify, "not its own");
     t->task_grant = NULL;
     give(g, &s);
-    expect_sound();
+    KT_SOUND(servers_verify);
     t->task_grant = h;
-    expect_unsound("does not refer to it");
+    KT_UNSOUND(servers_verify, "does not refer to it");
     t->task_grant = g;
     t->task_ports = &h->grant_server;
-    expect_unsound("no grant for");
+    KT_UNSOUND(servers_verify, "no grant for");
     t->task_ports = &g->grant_server;
     g->grant_in_force = false;
-    expect_unsound("no grant for");
+    KT_UNSOUND(servers_verify, "no grant for");
     g->grant_in_force = true;
     g->grant_program = NULL;
-    expect_unsound("without a program");
+    KT_UNSOUND(servers_verify, "without a program");
     g->grant_program = path_root();
     c.actor_task->task_ports = &g->grant_server;
-    expect_unsound("no grant for");
+    KT_UNSOUND(servers_verify, "no grant for");
     c.actor_task->task_ports = NULL;
     take_back(&s, g);
     take_back(&c, h);
@@ -528,17 +510,17 @@ KTEST(grant, verify_sees_a_broken_map)
 {
     begin(0);
     gdt_ports_allow(OUTER, OUTER, true);
-    expect_unsound("other ports than the grant");
+    KT_UNSOUND(servers_verify, "other ports than the grant");
     gdt_ports_allow(OUTER, OUTER, false);
     gdt_ports_on(true);
-    expect_unsound("not that of the task that runs");
+    KT_UNSOUND(servers_verify, "not that of the task that runs");
     gdt_ports_on(false);
     g = make(&rights_a);
     give(g, &s);
     KT_EQ(actor_result(&s, may_use, 0x300, 0, 0), 9);
     gdt_ports_allow(0x301, 0x301, false);
-    expect_unsound("other ports than the grant");
+    KT_UNSOUND(servers_verify, "other ports than the grant");
     gdt_ports_allow(0x301, 0x301, true);
-    expect_sound();
+    KT_SOUND(servers_verify);
     take_back(&s, g);
 }

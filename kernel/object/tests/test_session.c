@@ -13,24 +13,6 @@
 #include "kernel/x86/tests/steps.h"
 #include "tools/workshop/ktest/ktest.h"
 
-static void expect_sound(void)
-{
-    const char *where;
-    const char *wrong = session_verify(&where);
-
-    if (wrong != NULL)
-        KT_FAIL("%s: %s", where, wrong);
-}
-
-static void expect_unsound(const char *text)
-{
-    const char *where = "";
-    const char *wrong = session_verify(&where);
-
-    if (wrong == NULL || strstr(wrong, text) == NULL)
-        KT_FAIL("'%s' instead of '%s'", wrong == NULL ? "" : wrong, text);
-}
-
 static bool exists(uint32_t number)
 {
     struct session_stat st;
@@ -138,7 +120,7 @@ KTEST(session, numbers_ascend_and_are_not_reused)
     last = other->session_number;
     KT_GE(s->session_number, 2);
     KT_EQ(last, s->session_number + 1);
-    expect_sound();
+    KT_SOUND(session_verify);
     session_leave(other);
     other = NULL;
     KT_TRUE(!exists(last) && exists(last - 1));
@@ -157,7 +139,7 @@ KTEST(session, the_first_is_the_shells)
     KT_TRUE(session_charge(session_console, SESSION_TASKS, 1));
     session_leave(session_console);
     KT_TRUE(exists(1));
-    expect_sound();
+    KT_SOUND(session_verify);
 }
 
 KTEST(session, a_limit_is_exact)
@@ -178,7 +160,7 @@ KTEST(session, a_limit_is_exact)
     KT_TRUE(session_charge(other, SESSION_REGIONS, 1));
     KT_TRUE(session_charge(NULL, SESSION_REGIONS, INT32_MAX));
     KT_EQ(*used, most);
-    expect_sound();
+    KT_SOUND(session_verify);
     session_refund(s, SESSION_REGIONS, most);
     session_refund(other, SESSION_REGIONS, 1);
     session_refund(NULL, SESSION_REGIONS, 1);
@@ -323,7 +305,7 @@ KTEST(session, it_lasts_as_long_as_its_tasks)
     KT_EQ(of->session_used[SESSION_TASKS], 1);
     KT_TRUE(session_charge(of, SESSION_PAGES, 1));
     start(first);
-    expect_sound();
+    KT_SOUND(session_verify);
     KT_EQ(session_end(number), 0);
     wait_for(1);
     KT_TRUE(exists(number));
@@ -331,7 +313,7 @@ KTEST(session, it_lasts_as_long_as_its_tasks)
     session_leave(other); /* frees both */
     other = NULL;
     KT_TRUE(!exists(number) && !exists(number + 1));
-    expect_sound();
+    KT_SOUND(session_verify);
 }
 
 static void start_another(void *unused)
@@ -446,9 +428,9 @@ KTEST(session, verify_finds_damage)
 {
     begin();
     s->session_used[SESSION_REGIONS] = session_limit[SESSION_REGIONS] + 1;
-    expect_unsound("more than its limit");
+    KT_UNSOUND(session_verify, "more than its limit");
     s->session_used[SESSION_REGIONS] = 0;
-    expect_sound();
+    KT_SOUND(session_verify);
 }
 
 KTEST(session, verify_checks_its_tasks)
@@ -459,7 +441,7 @@ KTEST(session, verify_checks_its_tasks)
     t = prepare(s);
     start(t);
     s->session_used[SESSION_TASKS] = 0;
-    expect_unsound("more tasks");
+    KT_UNSOUND(session_verify, "more tasks");
     s->session_used[SESSION_TASKS] = 2;
-    expect_sound();
+    KT_SOUND(session_verify);
 }

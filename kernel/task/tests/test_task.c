@@ -14,14 +14,6 @@
 #include "mm/inspect/kmem_stat.h"
 #include "mm/segkmem.h"
 
-#define VERIFY()                                                               \
-    do {                                                                       \
-        const char *where;                                                     \
-        const char *wrong = task_verify(&where);                               \
-        if (wrong != NULL)                                                     \
-            KT_FAIL("%s: %s", where, wrong);                                   \
-    } while (0)
-
 /* Waits for `n` children; whether all ended with status 0. */
 static bool join(unsigned n)
 {
@@ -90,7 +82,7 @@ KTEST(task, equals_take_turns)
     begin_order();
     KT_REQUIRE(task_create("a", note_three, "a", PRIORITY_KERNEL) != NULL);
     KT_REQUIRE(task_create("b", note_three, "b", PRIORITY_KERNEL) != NULL);
-    VERIFY();
+    KT_SOUND(task_verify);
     KT_TRUE(join(2));
     KT_ORDER("ababab");
 }
@@ -208,10 +200,10 @@ KTEST(task, pids_start_again)
     KT_TRUE(task_find((pid_t)again) != NULL);
     task_set_group(task_find((pid_t)again), (pid_t)pid_limit - 4);
     spin_unlock(&sched_lock);
-    VERIFY();
+    KT_SOUND(task_verify);
     set_last(pid_limit - 5); /* the next are a group's, and three tasks' */
     KT_LE(start_held(), before);
-    VERIFY();
+    KT_SOUND(task_verify);
     release_held(NULL);
     set_last(before);
 }
@@ -279,7 +271,7 @@ KTEST(task, sleepers_wake_in_order_of_time)
     KT_REQUIRE(task_create("2", sleep_and_note, "2", PRIORITY_KERNEL));
     KT_REQUIRE(task_create("8", sleep_and_note, "8", PRIORITY_KERNEL));
     sched_yield();
-    VERIFY();
+    KT_SOUND(task_verify);
     KT_TRUE(join(3));
     KT_ORDER("258");
 }
@@ -338,7 +330,7 @@ KTEST(task, a_child_that_ends_while_it_is_asked_about)
     KT_TRUE(join(1));
     KT_EQ(asked_wrong, 0);
     KT_ORDER("1111111111");
-    VERIFY();
+    KT_SOUND(task_verify);
 }
 
 KTEST(task, orphans_are_taken_in)
@@ -348,7 +340,7 @@ KTEST(task, orphans_are_taken_in)
     KT_TRUE(join(1));
     sched_sleep_ms(50);
     KT_ORDER("1");
-    VERIFY();
+    KT_SOUND(task_verify);
 }
 
 KTEST(task, kernel_tasks_cannot_be_killed)
@@ -503,7 +495,7 @@ KTEST(sync, signal_wakes_one_broadcast_all)
     KT_REQUIRE(task_create("b", take_token, "b", PRIORITY_KERNEL));
     KT_REQUIRE(task_create("c", take_token, "c", PRIORITY_KERNEL));
     sched_yield();
-    VERIFY();
+    KT_SOUND(task_verify);
     give_tokens(1, false);
     sched_sleep_ms(20);
     KT_ORDER("a");
@@ -531,7 +523,7 @@ KTEST(sync, a_wait_may_time_out)
     KT_REQUIRE(task_create("w", wait_in_queue, &result[0], PRIORITY_KERNEL));
     KT_REQUIRE(task_create("w", wait_in_queue, &result[1], PRIORITY_KERNEL));
     sched_yield();
-    VERIFY();
+    KT_SOUND(task_verify);
     wait_queue_wake(&queue);
     KT_TRUE(join(2));
     KT_EQ(result[0], 0);

@@ -36,21 +36,12 @@ static void begin_case(void)
     before = now();
 }
 
-static void expect_sound(void)
-{
-    const char *where;
-    const char *wrong = commit_verify(&where);
-
-    if (wrong != NULL)
-        KT_FAIL("%s: %s", where, wrong);
-}
-
 /* So many more than at the start: pages promised, read-only frames. */
 static void expect_more(size_t promised, size_t read_only)
 {
     KT_EQ(now().stat_promised, before.stat_promised + promised);
     KT_EQ(now().stat_read_only, before.stat_read_only + read_only);
-    expect_sound();
+    KT_SOUND(commit_verify);
 }
 
 static void end_case(void)
@@ -406,7 +397,7 @@ KTEST(commit, impossible_requests_reclaim_nothing)
     /* A promise reclaims memory if it must. */
     KT_EQ(commit_promise(&s->space_commit, room() + 1), 0);
     KT_TRUE(now().stat_kernel < st.stat_kernel);
-    expect_sound();
+    KT_SOUND(commit_verify);
     end(&s);
     KT_EQ(kmem_cache_destroy(cp), 0);
 }
@@ -445,19 +436,10 @@ KTEST(commit, a_fault_waits_for_its_page)
     KT_TRUE(!actor_waits(&toucher));
     KT_EQ(toucher.actor_result, 0);
     actor_end(&toucher);
-    expect_sound();
+    KT_SOUND(commit_verify);
 }
 
 /* ---- what the account notices ------------------------------------------- */
-
-static void expect_noticed(const char *what)
-{
-    const char *where;
-    const char *wrong = commit_verify(&where);
-
-    if (wrong == NULL || strcmp(wrong, what) != 0)
-        KT_FAIL("verify says '%s', not '%s'", wrong == NULL ? "" : wrong, what);
-}
 
 KTEST(commit, verify_sees_a_wrong_account)
 {
@@ -472,21 +454,22 @@ KTEST(commit, verify_sees_a_wrong_account)
     text = space_with(1, PROT_READ);
     KT_REQUIRE(s != NULL && text != NULL);
     s->space_commit.commit_pages++;
-    expect_noticed("the spaces were promised another number of pages");
+    KT_UNSOUND(commit_verify,
+               "the spaces were promised another number of pages");
     KT_TRUE(space_verify(s) != NULL);
     s->space_commit.commit_pages--;
     p = space_frame(*space_entry(text, AREA));
     owner = p->page_owner;
     p->page_owner = NULL;
-    expect_noticed("the number of read-only frames is wrong");
+    KT_UNSOUND(commit_verify, "the number of read-only frames is wrong");
     KT_TRUE(space_verify(text) != NULL);
     p->page_owner = owner;
     buddy_unreserve(1);
-    expect_noticed("fewer pages are reserved than were promised");
+    KT_UNSOUND(commit_verify, "fewer pages are reserved than were promised");
     KT_TRUE(buddy_reserve(2, 0));
-    expect_noticed("more pages are reserved than were promised");
+    KT_UNSOUND(commit_verify, "more pages are reserved than were promised");
     buddy_unreserve(1);
-    expect_sound();
+    KT_SOUND(commit_verify);
     end(&text);
     end(&s);
     end_case();

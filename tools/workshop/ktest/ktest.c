@@ -210,6 +210,26 @@ void ktest_skip(const char *why)
     strlcpy(skipped, why, sizeof(skipped));
 }
 
+void ktest_sound(const char *file, int line, ktest_verifier *verify)
+{
+    const char *where = "";
+    const char *wrong = verify(&where);
+
+    if (wrong != NULL)
+        ktest_fail(file, line, "%s: %s", where, wrong);
+}
+
+void ktest_unsound(const char *file, int line, ktest_verifier *verify,
+                   const char *text)
+{
+    const char *where = "";
+    const char *wrong = verify(&where);
+
+    if (wrong == NULL || strstr(wrong, text) == NULL)
+        ktest_fail(file, line, "verify says '%s', not '%s'",
+                   wrong == NULL ? "" : wrong, text);
+}
+
 void ktest_fail(const char *file, int line, const char *fmt, ...)
 {
     char text[EVENT_TEXT];

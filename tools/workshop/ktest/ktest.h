@@ -67,6 +67,15 @@ bool ktest_ticks_come_anywhere(void);
 /* Likewise. Notes why the running case is skipped. */
 void ktest_skip(const char *why);
 
+/* Likewise. What is wrong, and where; NULL: nothing. */
+typedef const char *ktest_verifier(const char **where);
+
+/* Likewise. Notes a failed expectation if the verifier finds something; or if
+ * it does not find `text`. */
+void ktest_sound(const char *file, int line, ktest_verifier *verify);
+void ktest_unsound(const char *file, int line, ktest_verifier *verify,
+                   const char *text);
+
 #define KT_FAIL(...) ktest_fail(__FILE__, __LINE__, __VA_ARGS__)
 
 #define KT_TRUE(e)                                                             \
@@ -88,6 +97,10 @@ void ktest_skip(const char *why);
 #define KT_NE(a, b) KT_CMP(a, !=, b)
 #define KT_LE(a, b) KT_CMP(a, <=, b)
 #define KT_GE(a, b) KT_CMP(a, >=, b)
+
+/* Kernel only. */
+#define KT_SOUND(verify)         ktest_sound(__FILE__, __LINE__, verify)
+#define KT_UNSOUND(verify, text) ktest_unsound(__FILE__, __LINE__, verify, text)
 
 /* For a condition that the rest of the case needs, such as an allocation. */
 #define KT_REQUIRE(e)                                                          \

@@ -12,15 +12,6 @@
 #include "tools/workshop/ktest/leak.h"
 #include "tools/workshop/stress/fail.h"
 
-static void expect_sound_heap(void)
-{
-    const char *where;
-    const char *wrong = kmem_verify(&where);
-
-    if (wrong != NULL)
-        KT_FAIL("%s: %s", where, wrong);
-}
-
 /* Runs a case with its n-th request refused. Whether it made so many. */
 static bool run_refused(const struct ktest *t, enum kmem_fail_kind kind,
                         uint32_t n)
@@ -35,7 +26,7 @@ static bool run_refused(const struct ktest *t, enum kmem_fail_kind kind,
     kmem_fail_set(KMEM_FAIL_NONE, 0);
     ktest_excuse(NULL);
     leak_check(ktest_leak);
-    expect_sound_heap();
+    KT_SOUND(kmem_verify);
     return refused;
 }
 
