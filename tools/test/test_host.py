@@ -35,7 +35,7 @@ PROGRAMS = {
     "host/atatest": ("drivers/servers/ata/tests/test_*.c",
                      r"^ {8}CASE\((\w+)\)"),
     "host/acpitest": ("kernel/x86/tests/acpi/test_acpi.c",
-                      r"^ {4}ROW\((\w+)\)"),
+                      r"^(?:CASE|RIGHT|BROKEN)\((\w+)[,)]"),
     "wakes/waketest": ("kernel/task/tests/wakes/test_wakes.c",
                        r"\{CASE\((\w+)\)")}
 

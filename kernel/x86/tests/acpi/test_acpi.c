@@ -168,7 +168,20 @@ static void first_entry(uint8_t byte, uint8_t value)
     length(APIC, get32(APIC + 4));
 }
 
-#define CASE(name) static bool name(void)
+struct acpi_case {
+    const char *case_name;
+    bool (*case_run)(void);
+};
+
+extern const struct acpi_case __start_acpi_cases[], __stop_acpi_cases[];
+
+/* A case registers itself through a linker section, as those of ktest.h. */
+#define CASE(name)                                                             \
+    static bool name(void);                                                    \
+    static const struct acpi_case case_##name                                  \
+        __attribute__((used, section("acpi_cases"),                            \
+                       aligned(sizeof(void *)))) = {#name, name};              \
+    static bool name(void)
 #define RIGHT(name, change)                                                    \
     CASE(name)                                                                 \
     {                                                                          \
@@ -273,53 +286,6 @@ CASE(random_changes)
     return believed > MUTATIONS / 10 && believed < MUTATIONS * 9 / 10;
 }
 
-#define ROW(name)                                                              \
-    {                                                                          \
-#name, name                                                            \
-    }
-
-static const struct {
-    const char *case_name;
-    bool (*case_run)(void);
-} cases[] = {
-    ROW(tables_are_found),
-    ROW(pointer_in_ebda),
-    ROW(pointer_in_the_lower_half),
-    ROW(pointer_at_the_end),
-    ROW(ebda_comes_first),
-    ROW(second_of_two_pointers),
-    ROW(no_pointer),
-    ROW(pointer_without_alignment),
-    ROW(pointer_after_ebda),
-    ROW(pointer_with_a_wrong_sum),
-    ROW(pointer_to_nothing),
-    ROW(pointer_to_no_memory),
-    ROW(pointer_to_the_last_byte),
-    ROW(pointer_to_another_table),
-    ROW(root_with_a_wrong_sum),
-    ROW(root_without_length),
-    ROW(root_shorter_than_its_header),
-    ROW(root_without_entries),
-    ROW(root_with_half_an_entry),
-    ROW(root_too_long),
-    ROW(root_of_all_memory),
-    ROW(root_that_names_itself),
-    ROW(root_that_names_nothing),
-    ROW(apic_with_a_wrong_sum),
-    ROW(apic_without_entries),
-    ROW(apic_shorter_than_its_header),
-    ROW(apic_of_all_memory),
-    ROW(entry_without_length),
-    ROW(entry_with_length_1),
-    ROW(entry_longer_than_the_table),
-    ROW(entry_without_flags),
-    ROW(last_entry_cut),
-    ROW(number_of_all),
-    ROW(number_twice),
-    ROW(many_processors),
-    ROW(random_changes),
-};
-
 void budget_used_up(const char *why)
 {
     printf("# %s\n", why);
@@ -328,16 +294,17 @@ void budget_used_up(const char *why)
 
 int main(void)
 {
-    unsigned n = sizeof(cases) / sizeof(cases[0]);
+    unsigned n = 0;
 
-    printf("1..%u\n", n);
-    for (unsigned i = 0; i < n; i++) {
-        struct budget before = budget_begin(cases[i].case_name, CASE_STEPS);
-        bool good = cases[i].case_run();
+    printf("1..%u\n", (unsigned)(__stop_acpi_cases - __start_acpi_cases));
+    for (const struct acpi_case *c = __start_acpi_cases; c < __stop_acpi_cases;
+         c++) {
+        struct budget before = budget_begin(c->case_name, CASE_STEPS);
+        bool good = c->case_run();
 
         budget_end(before);
-        printf("# %s\n%s %u - %s\n", told, good ? "ok" : "not ok", i + 1,
-               cases[i].case_name);
+        printf("# %s\n%s %u - %s\n", told, good ? "ok" : "not ok", ++n,
+               c->case_name);
     }
     free(window);
     return 0;
