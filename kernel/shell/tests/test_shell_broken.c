@@ -19,22 +19,24 @@ static void says(const char *line, const char *text)
         KT_FAIL("%s does not say \"%s\"", line, text);
 }
 
-/* A cache with three slabs, the last of them half empty. */
-static struct kmem_cache *make_broken(size_t size, void **obj, size_t *n)
-{
-    struct kmem_cache *cp =
-        kmem_cache_create("test_broken", size, 0, NULL, NULL);
+/* A cache with three slabs, the last of them half empty, and its objects. */
+static struct kmem_cache *cp;
+static void *obj[64];
+static size_t n;
 
+static void make_broken(size_t size)
+{
+    cp = kmem_cache_create("test_broken", size, 0, NULL, NULL);
     KT_REQUIRE(cp != NULL);
-    *n = cp->cache_slab_chunks * 5 / 2;
-    for (size_t i = 0; i < *n; i++) {
+    n = cp->cache_slab_chunks * 5 / 2;
+    KT_REQUIRE(n <= ARRAY_SIZE(obj));
+    for (size_t i = 0; i < n; i++) {
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
         KT_REQUIRE(obj[i] != NULL);
     }
-    return cp;
 }
 
-static void end_broken(struct kmem_cache *cp, void **obj, size_t n)
+static void end_broken(void)
 {
     says("verify test_broken", "test_broken");
     for (size_t i = 0; i < n; i++)
@@ -44,14 +46,10 @@ static void end_broken(struct kmem_cache *cp, void **obj, size_t n)
 
 KTEST(shell_broken, broken_slabs_get_marked_rows)
 {
-    static void *obj[64];
     struct kmem_slab *sp;
     struct kmem_bufctl *head, *next;
-    struct kmem_cache *cp;
-    size_t n;
 
-    cp = make_broken(200, obj, &n);
-    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    make_broken(200);
     sp = cp->cache_freelist;
     sp->slab_refcnt--;
     says("slabs test_broken", ">!0x");
@@ -65,18 +63,13 @@ KTEST(shell_broken, broken_slabs_get_marked_rows)
     head->bufctl_next = (struct kmem_bufctl *)0x10; /* nowhere */
     says("slabs test_broken", ">!0x");
     head->bufctl_next = next;
-    end_broken(cp, obj, n);
+    end_broken();
 }
 
 /* As if another task creates slabs: the walk finds more than were counted. */
 KTEST(shell_broken, more_slabs_than_the_cache_counts)
 {
-    static void *obj[64];
-    struct kmem_cache *cp;
-    size_t n;
-
-    cp = make_broken(1600, obj, &n);
-    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    make_broken(1600);
     while (cp->cache_full_slabs < 9 && n < ARRAY_SIZE(obj) &&
            (obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP)) != NULL)
         n++;
@@ -85,11 +78,11 @@ KTEST(shell_broken, more_slabs_than_the_cache_counts)
         says("slabs test_broken", "... and 1 more full slabs");
         cp->cache_full_slabs += 6;
     }
-    end_broken(cp, obj, n);
+    end_broken();
 }
 
 /* Every command that looks at one cache, or at an address in it. */
-static void look(const void *obj)
+static void look(const void *at)
 {
     static const char *const lines[] = {
         "slabs test_broken",
@@ -108,9 +101,9 @@ static void look(const void *obj)
 
     for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
         KT_EQ(shell_test_run(lines[i]), 0);
-    snprintf(line, sizeof(line), "whatis %p", obj);
+    snprintf(line, sizeof(line), "whatis %p", at);
     KT_EQ(shell_test_run(line), 0);
-    snprintf(line, sizeof(line), "slabs %p", obj);
+    snprintf(line, sizeof(line), "slabs %p", at);
     shell_test_run(line);
     KT_EQ(shell_test_run("verify test_broken"), 1);
 }
@@ -118,12 +111,9 @@ static void look(const void *obj)
 KTEST(shell_broken, verify_counts_faults)
 {
     struct kmem_cache *one = kmem_cache_find("kmem_slab");
-    static void *obj[64];
-    struct kmem_cache *cp;
-    size_t n;
 
-    cp = make_broken(200, obj, &n);
-    KT_REQUIRE(cp && one && n <= ARRAY_SIZE(obj));
+    make_broken(200);
+    KT_REQUIRE(one != NULL);
     KT_EQ(shell_test_run("verify"), 0);
     cp->cache_full_slabs++;
     KT_EQ(shell_test_run("verify"), 1);
@@ -136,20 +126,16 @@ KTEST(shell_broken, verify_counts_faults)
     one->cache_full_slabs--;
     KT_EQ(shell_test_run("verify"), 1);
     buddy_zone.zone_total_pages--;
-    end_broken(cp, obj, n);
+    end_broken();
 }
 
 KTEST(shell_broken, looking_survives_broken_freelists)
 {
     const uintptr_t invalid[] = {0x10, 0xc0000001, 0xfffffff0, 0};
     struct kmem_bufctl *head, *next;
-    static void *obj[64];
-    struct kmem_cache *cp;
-    size_t n;
 
     for (size_t size = 200; size <= 900; size += 700) {
-        cp = make_broken(size, obj, &n);
-        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        make_broken(size);
         head = cp->cache_freelist->slab_head;
         next = head->bufctl_next;
         for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
@@ -159,21 +145,17 @@ KTEST(shell_broken, looking_survives_broken_freelists)
         head->bufctl_next = head;
         look(obj[n - 1]);
         head->bufctl_next = next;
-        end_broken(cp, obj, n);
+        end_broken();
     }
 }
 
 KTEST(shell_broken, looking_survives_broken_lists_and_tables)
 {
     struct kmem_bufctl **bucket, *first;
-    static void *obj[64];
     struct kmem_slab *sp;
-    struct kmem_cache *cp;
     struct list *link, *next;
-    size_t n;
 
-    cp = make_broken(900, obj, &n);
-    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    make_broken(900);
     link = cp->cache_null.slab_link.next;
     next = link->next;
     link->next = (struct list *)0x10;
@@ -195,18 +177,14 @@ KTEST(shell_broken, looking_survives_broken_lists_and_tables)
     sp->slab_chunks = 0x7fff;
     look(obj[n - 1]);
     sp->slab_chunks = cp->cache_slab_chunks;
-    end_broken(cp, obj, n);
+    end_broken();
 }
 
 KTEST(shell_broken, broken_lists_end)
 {
-    static void *obj[64];
-    struct kmem_cache *cp;
     struct list *second;
-    size_t n;
 
-    cp = make_broken(900, obj, &n);
-    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    make_broken(900);
     second = cp->cache_null.slab_link.next->next;
     second->next = second; /* a circle */
     says("slabs test_broken", "! ");
@@ -215,24 +193,20 @@ KTEST(shell_broken, broken_lists_end)
     says("cache -o alloc test_broken", "slab list has an invalid link");
     second->next = cp->cache_null.slab_link.prev;
     says("cache -o alloc test_broken", "rows");
-    end_broken(cp, obj, n);
+    end_broken();
 }
 
 KTEST(shell_broken, a_row_for_every_object)
 {
-    struct kmem_cache *cp;
-    static void *obj[64];
     char line[40];
-    size_t n;
 
     for (size_t size = 200; size <= 900; size += 700) {
-        cp = make_broken(size, obj, &n);
-        KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+        make_broken(size);
         snprintf(line, sizeof(line), "%zu rows", n);
         says("cache -o alloc test_broken", line);
         snprintf(line, sizeof(line), "%zu rows", 3 * cp->cache_slab_chunks - n);
         says("cache -o free test_broken", line);
-        end_broken(cp, obj, n);
+        end_broken();
     }
 }
 
@@ -240,14 +214,11 @@ KTEST(shell_broken, a_row_for_every_object)
 KTEST(shell_broken, looking_survives_wild_values)
 {
     struct kmem_bufctl_debug *bdp = NULL;
-    static void *obj[64];
-    struct kmem_cache *cp;
     char line[40];
     volatile size_t two = 2; /* no constant: one call allocates both */
-    size_t chunk, chunks, n;
+    size_t chunk, chunks;
 
-    cp = make_broken(200, obj, &n);
-    KT_REQUIRE(cp && n <= ARRAY_SIZE(obj));
+    make_broken(200);
     cp->cache_align = 0;
     look(obj[0]);
     cp->cache_align = KMEM_ALIGN_MIN;
@@ -259,7 +230,7 @@ KTEST(shell_broken, looking_survives_wild_values)
     cp->cache_slab_chunks = 0;
     look(obj[0]);
     cp->cache_slab_chunks = chunks;
-    end_broken(cp, obj, n);
+    end_broken();
     cp = kmem_cache_create("test_broken", 100, 0, NULL, NULL);
     KT_REQUIRE(cp && kmem_debug_set(cp, KMF_AUDIT) == 0);
     for (n = 0; n < two; n++) {
@@ -274,5 +245,5 @@ KTEST(shell_broken, looking_survives_wild_values)
     snprintf(line, sizeof(line), "whatis %p", obj[1]);
     says(line, ", in use");
     bdp->bufctl_state = KMEM_BUF_USED;
-    end_broken(cp, obj, 2);
+    end_broken();
 }
