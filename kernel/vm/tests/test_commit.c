@@ -29,9 +29,28 @@ static struct commit_stat now(void)
     return st;
 }
 
+/* The spaces of a case. */
+static struct space *s, *copy, *most, *text;
+
+static void end(struct space **space)
+{
+    if (*space != NULL)
+        space_destroy(*space);
+    *space = NULL;
+}
+
+static void end_spaces(void *unused UNUSED)
+{
+    end(&text);
+    end(&most);
+    end(&copy);
+    end(&s);
+}
+
 /* Reaps first, so that nothing is left to reclaim during the case. */
 static void begin_case(void)
 {
+    ktest_undo(end_spaces, NULL);
     kmem_reap(KMEM_REAP_ALL);
     before = now();
 }
@@ -46,6 +65,7 @@ static void expect_more(size_t promised, size_t read_only)
 
 static void end_case(void)
 {
+    end_spaces(NULL);
     expect_more(0, 0);
     kmem_reap(KMEM_REAP_ALL);
     KT_EQ(now().stat_available, before.stat_available);
@@ -63,33 +83,22 @@ static size_t room(void)
 /* A space with a region of `pages`; NULL if it is refused. */
 static struct space *space_with(size_t pages, int prot)
 {
-    struct space *s = space_create(NULL);
+    struct space *space = space_create(NULL);
 
-    if (s != NULL && space_add_region(s, AREA, AREA + pages * PAGE_SIZE, prot,
-                                      REGION_MMAP) != 0) {
-        space_destroy(s);
-        return NULL;
-    }
-    return s;
+    if (space != NULL && space_add_region(space, AREA, AREA + pages * PAGE_SIZE,
+                                          prot, REGION_MMAP) != 0)
+        end(&space);
+    return space;
 }
 
 /* Writes to pages [from, to) of the area; the number of faults that failed. */
-static size_t touch(struct space *s, size_t from, size_t to)
+static size_t touch(struct space *space, size_t from, size_t to)
 {
     size_t failed = 0;
 
     for (size_t i = from; i < to; i++)
-        failed += space_fault(s, AREA + i * PAGE_SIZE, true) != 0;
+        failed += space_fault(space, AREA + i * PAGE_SIZE, true) != 0;
     return failed;
-}
-
-static void end(void *arg)
-{
-    struct space **s = arg;
-
-    if (*s != NULL)
-        space_destroy(*s);
-    *s = NULL;
 }
 
 /* ---- promises ----------------------------------------------------------- */
@@ -97,7 +106,6 @@ static void end(void *arg)
 KTEST(commit, a_space_is_promised_its_pages)
 {
     size_t frames = frame_count();
-    struct space *s;
 
     begin_case();
     s = space_with(20, WRITABLE);
@@ -115,7 +123,6 @@ KTEST(commit, a_space_is_promised_its_pages)
     KT_EQ(frame_count(), frames);
     KT_TRUE(space_mmap(s, 3 * PAGE_SIZE - 1, WRITABLE) > 0);
     expect_more(3, 0);
-    space_destroy(s);
     end_case();
 }
 
@@ -123,10 +130,7 @@ KTEST(commit, a_space_is_promised_its_pages)
 KTEST(commit, read_only_pages_are_promised_once)
 {
     size_t frames = frame_count();
-    struct space *s = NULL, *copy = NULL;
 
-    ktest_undo(end, &s);
-    ktest_undo(end, &copy);
     begin_case();
     s = space_with(5, PROT_READ);
     KT_REQUIRE(s != NULL);
@@ -141,17 +145,13 @@ KTEST(commit, read_only_pages_are_promised_once)
     expect_more(0, 5);
     KT_EQ(space_munmap(copy, AREA, 5 * PAGE_SIZE), 0);
     expect_more(0, 0);
-    end(&copy);
     end_case();
 }
 
 KTEST(commit, a_fork_is_promised_as_many)
 {
     size_t frames = frame_count();
-    struct space *s = NULL, *copy = NULL;
 
-    ktest_undo(end, &s);
-    ktest_undo(end, &copy);
     begin_case();
     s = space_with(12, WRITABLE);
     KT_REQUIRE(s != NULL);
@@ -167,14 +167,11 @@ KTEST(commit, a_fork_is_promised_as_many)
     end(&s);
     expect_more(12, 0);
     KT_TRUE(space_verify(copy) == NULL);
-    end(&copy);
     end_case();
 }
 
 KTEST(commit, the_heap_is_promised_by_sbrk)
 {
-    struct space *s;
-
     begin_case();
     s = space_create(NULL);
     KT_REQUIRE(s != NULL);
@@ -200,7 +197,6 @@ KTEST(commit, the_heap_is_promised_by_sbrk)
           SPACE_IMAGE_BASE + 6 * PAGE_SIZE - 1);
     expect_more(0, 0);
     KT_TRUE(space_verify(s) == NULL);
-    space_destroy(s);
     end_case();
 }
 
@@ -208,11 +204,8 @@ KTEST(commit, the_heap_is_promised_by_sbrk)
 
 KTEST(commit, no_more_is_promised_than_there_is)
 {
-    struct space *most = NULL, *s = NULL;
     size_t pages;
 
-    ktest_undo(end, &most);
-    ktest_undo(end, &s);
     begin_case();
     s = space_with(1, WRITABLE);
     most = space_create(NULL);
@@ -238,25 +231,21 @@ KTEST(commit, no_more_is_promised_than_there_is)
     commit_release(&most->space_commit, pages);
     end(&most);
     KT_TRUE(space_mmap(s, PAGE_SIZE, WRITABLE) > 0);
-    end(&s);
     end_case();
 }
 
 /* Each allocation fails once, of an object or of a promise. */
-static void fail_each(enum kmem_fail_kind kind, struct space *s)
+static void fail_each(enum kmem_fail_kind kind)
 {
     int32_t at = -ENOMEM;
 
     for (uint32_t n = 1; at < 0 && n < 20; n++) {
-        struct space *copy;
-
         kmem_fail_set(kind, n);
         copy = space_copy(s);
         if (kmem_fail_fired())
             KT_TRUE(copy == NULL);
         kmem_fail_set(KMEM_FAIL_NONE, 0);
-        if (copy != NULL)
-            space_destroy(copy);
+        end(&copy);
         expect_more(8, 0);
         kmem_fail_set(kind, n);
         at = space_mmap(s, MIB(4) + 1, WRITABLE);
@@ -272,26 +261,20 @@ static void fail_each(enum kmem_fail_kind kind, struct space *s)
 
 KTEST(commit, failures_keep_nothing)
 {
-    struct space *s;
-
     begin_case();
     s = space_with(8, WRITABLE);
     KT_REQUIRE(s != NULL);
     if (room() > 2 * (MIB(4) >> PAGE_SHIFT)) {
-        fail_each(KMEM_FAIL_SLAB, s);
-        fail_each(KMEM_FAIL_PAGE, s);
+        fail_each(KMEM_FAIL_SLAB);
+        fail_each(KMEM_FAIL_PAGE);
     }
-    space_destroy(s);
     end_case();
 }
 
 KTEST(commit, the_stack_grows_by_promise)
 {
-    struct space *s = NULL, *most = NULL;
     size_t pages;
 
-    ktest_undo(end, &s);
-    ktest_undo(end, &most);
     KT_NEEDS(SPACE_STACK_MAX + MIB(1));
     begin_case();
     s = space_create(NULL);
@@ -313,8 +296,6 @@ KTEST(commit, the_stack_grows_by_promise)
     KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX, true), 0);
     KT_EQ(space_fault(s, SPACE_STACK_TOP - SPACE_STACK_MAX - 1, true), -EFAULT);
     expect_more(SPACE_STACK_MAX / PAGE_SIZE, 0);
-    end(&most);
-    end(&s);
     end_case();
 }
 
@@ -351,11 +332,8 @@ static void free_taken(struct taken *all)
 KTEST(commit, the_kernel_leaves_what_is_promised)
 {
     struct taken *all;
-    struct space *s = NULL, *copy = NULL;
     size_t pages, n;
 
-    ktest_undo(end, &s);
-    ktest_undo(end, &copy);
     begin_case();
     pages = room() / 4;
     s = space_with(pages, WRITABLE);
@@ -374,8 +352,6 @@ KTEST(commit, the_kernel_leaves_what_is_promised)
     expect_more(2 * pages, 0);
     KT_TRUE(space_verify(s) == NULL && space_verify(copy) == NULL);
     free_taken(all);
-    end(&s);
-    end(&copy);
     end_case();
 }
 
@@ -383,10 +359,10 @@ KTEST(commit, the_kernel_leaves_what_is_promised)
 KTEST(commit, impossible_requests_reclaim_nothing)
 {
     struct kmem_cache *cp = kmem_cache_create("t_keep", 64, 0, NULL, NULL);
-    struct space *s = space_create(NULL);
     struct commit_stat st;
 
-    ktest_undo(end, &s);
+    ktest_undo(end_spaces, NULL);
+    s = space_create(NULL);
     KT_REQUIRE(cp != NULL && s != NULL);
     kmem_cache_free(cp, kmem_cache_alloc(cp, KM_SLEEP));
     st = now();
@@ -443,12 +419,9 @@ KTEST(commit, a_fault_waits_for_its_page)
 
 KTEST(commit, verify_sees_a_wrong_account)
 {
-    struct space *s = NULL, *text = NULL;
     struct page *p;
     void *owner;
 
-    ktest_undo(end, &s);
-    ktest_undo(end, &text);
     begin_case();
     s = space_with(4, WRITABLE);
     text = space_with(1, PROT_READ);
@@ -470,7 +443,5 @@ KTEST(commit, verify_sees_a_wrong_account)
     KT_UNSOUND(commit_verify, "more pages are reserved than were promised");
     buddy_unreserve(1);
     KT_SOUND(commit_verify);
-    end(&text);
-    end(&s);
     end_case();
 }
