@@ -4,6 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tests/fs_test.h"
+#include "kernel/task/tests/order.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"
@@ -194,24 +195,6 @@ KTEST(pipe, stats)
 
 /* ---- several tasks ------------------------------------------------------ */
 
-static char order[32];
-
-static void note(char c)
-{
-    size_t n = strlen(order);
-
-    if (n < sizeof(order) - 1) {
-        order[n] = c;
-        order[n + 1] = '\0';
-    }
-}
-
-#define KT_ORDER(want)                                                         \
-    do {                                                                       \
-        if (strcmp(order, want) != 0)                                          \
-            KT_FAIL("order is \"%s\", want \"%s\"", order, want);              \
-    } while (0)
-
 /* A task at one end of the pipe: its name in the order of events, how many
  * bytes it moves, and its result. */
 struct job {
@@ -296,7 +279,7 @@ static void start(struct job *j, void (*fn)(void *))
 
 static bool prepare(void)
 {
-    order[0] = '\0';
+    begin_order();
     return open_pipe();
 }
 

@@ -8,6 +8,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/sync.h"
+#include "kernel/task/tests/order.h"
 #include "drivers/pit.h"
 #include "mm/kmem_impl.h"
 #include "kernel/x86/paging.h"
@@ -33,38 +34,6 @@ static void join_all(void *unused)
     while (task_wait(-1, &status, 0) > 0)
         ;
 }
-
-static char order[32];
-static unsigned at;
-
-static void note(char c)
-{
-    if (at < sizeof(order) - 1)
-        order[at++] = c;
-    order[at] = '\0';
-}
-
-static void begin_order(void)
-{
-    at = 0;
-    order[0] = '\0';
-}
-
-static bool order_is(const char *want)
-{
-    for (unsigned i = 0;; i++) {
-        if (order[i] != want[i])
-            return false;
-        if (want[i] == '\0')
-            return true;
-    }
-}
-
-#define KT_ORDER(want)                                                         \
-    do {                                                                       \
-        if (!order_is(want))                                                   \
-            KT_FAIL("order %s, want %s", order, want);                         \
-    } while (0)
 
 /* ---- tasks -------------------------------------------------------------- */
 
