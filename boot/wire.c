@@ -13,16 +13,8 @@
 #include "kernel/x86/apic.h"
 #include "kernel/x86/cpu.h"
 
-#define CPUID_MSR  (1u << 5)
-#define CPUID_APIC (1u << 9)
-
 #define BASE_ON      (1u << 11)
 #define BASE_ADDRESS 0xFFFFF000u
-
-#define SPURIOUS    (0xF0 / 4)
-#define LINT0       (0x350 / 4)
-#define SPURIOUS_ON 0x12Fu /* as kernel/x86/apic.c */
-#define LINT_EXTINT 0x700u /* not masked */
 
 void wire_interrupts(void);
 
@@ -39,6 +31,6 @@ void wire_interrupts(void)
     if ((base & BASE_ON) == 0 || (base & APIC_X2) != 0 || base >> 32 != 0)
         return; /* without an APIC the 8259 is connected */
     registers = (volatile uint32_t *)((uint32_t)base & BASE_ADDRESS);
-    registers[SPURIOUS] = SPURIOUS_ON;
-    registers[LINT0] = LINT_EXTINT;
+    registers[APIC_SPURIOUS] = APIC_SPURIOUS_ON;
+    registers[APIC_LINT0] = APIC_LINT_EXTINT;
 }

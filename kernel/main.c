@@ -2,7 +2,6 @@
  * kmain: the kernel's table of contents. Each part uses those before it;
  * docs/boot.md goes through them.
  */
-#include "kernel/main.h"
 #include "kernel/x86/multiboot.h"
 #include "drivers/console.h"
 #include "drivers/pic.h"
@@ -92,6 +91,9 @@ static void mount_root(void)
     fs_init(initrd, size);
     servers_init();
 }
+
+/* Called by boot/entry.asm: EAX and EBX as the boot loader left them. */
+void kmain(uint32_t magic, paddr_t info) __attribute__((noreturn));
 
 void kmain(uint32_t magic, paddr_t info_addr)
 {

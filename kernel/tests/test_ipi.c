@@ -15,15 +15,6 @@
 #define READS  1000u
 #define ROUNDS 200u
 
-static uint32_t online(void)
-{
-    uint32_t n = 0;
-
-    for (unsigned i = 0; i < CPUS_MAX; i++)
-        n += cpu_online[i] != NULL;
-    return n;
-}
-
 static unsigned self(void)
 {
     return cpu_self()->cpu_number;
@@ -96,7 +87,7 @@ static void read_or_unmap(void *unused UNUSED)
         read_until_gone();
         return;
     }
-    while (__atomic_load_n(&readers, __ATOMIC_ACQUIRE) != online() - 1)
+    while (__atomic_load_n(&readers, __ATOMIC_ACQUIRE) != cpu_count - 1)
         cpu_relax();
     paging_unmap((vaddr_t)pages[0]);
     __atomic_store_n(&gone, 1, __ATOMIC_RELEASE);
@@ -144,7 +135,7 @@ KTEST(ipi, all_unmap_at_once_some_with_a_lock)
 {
     rounds = 0;
     ipi_call_all(unmap_locked, NULL);
-    KT_EQ(rounds, online() * (ROUNDS - (ROUNDS + 2) / 3));
+    KT_EQ(rounds, cpu_count * (ROUNDS - (ROUNDS + 2) / 3));
 }
 
 /* ---- standing still ----------------------------------------------------- */

@@ -6,25 +6,16 @@
 #include "kernel/x86/cpu.h"
 #include "kernel/x86/paging.h"
 
-#define CPUID_MSR  (1u << 5)
-#define CPUID_APIC (1u << 9)
-
 /* Far above the direct map of the largest machine, where nothing else is. */
 #define ADDRESS 0xFF400000u
 
 enum {
     ID = 0x20 / 4,
     END = 0xB0 / 4,
-    SPURIOUS = 0xF0 / 4,
-    LINT0 = 0x350 / 4,
     COMMAND = 0x300 / 4,
     COMMAND_TO = 0x310 / 4,
 };
 
-/* The vector of an interrupt that disappears before it is acknowledged is that
- * of line 15, for which drivers/pic.c handles spurious interrupts. */
-#define SPURIOUS_ON  0x12Fu
-#define LINT_EXTINT  0x700u
 #define COMMAND_SENT (1u << 12) /* clear: the last one has left */
 
 static volatile uint32_t *registers;
@@ -50,12 +41,12 @@ bool apic_map(paddr_t addr)
 
 void apic_on(void)
 {
-    registers[SPURIOUS] = SPURIOUS_ON;
+    registers[APIC_SPURIOUS] = APIC_SPURIOUS_ON;
 }
 
 void apic_take_lines(void)
 {
-    registers[LINT0] = LINT_EXTINT;
+    registers[APIC_LINT0] = APIC_LINT_EXTINT;
 }
 
 uint8_t apic_id(void)

@@ -18,6 +18,17 @@
 #define MSR_APIC_BASE 0x1Bu
 #define APIC_X2       (1u << 10) /* x2APIC mode: no registers in memory */
 
+#define CPUID_MSR  (1u << 5) /* in EDX of CPUID 1 */
+#define CPUID_APIC (1u << 9)
+
+/* Registers that boot/wire.c writes, too, and their values. The vector of an
+ * interrupt that disappears before it is acknowledged is that of line 15, for
+ * which drivers/pic.c handles spurious interrupts. */
+#define APIC_SPURIOUS    (0xF0 / 4)
+#define APIC_SPURIOUS_ON 0x12Fu
+#define APIC_LINT0       (0x350 / 4)
+#define APIC_LINT_EXTINT 0x700u /* not masked */
+
 /* Maps the registers at `addr` for every processor. False: there are none.
  * After paging_init, before the first address space. */
 bool apic_map(paddr_t addr);

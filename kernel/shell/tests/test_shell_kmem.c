@@ -102,7 +102,6 @@ KTEST(shell_kmem, own_suppliers_are_no_debt_of_segkmem)
 
     cp = kmem_cache_create_from("test_own", 64, 0, NULL, NULL, &own);
     KT_REQUIRE(cp != NULL);
-    KT_REQUIRE(cp);
     run = kmem_alloc(3 * PAGE_SIZE, KM_NOSLEEP);
     KT_REQUIRE(run);
     page = (void *)ROUND_UP((uintptr_t)run, (uintptr_t)PAGE_SIZE);
@@ -384,7 +383,6 @@ KTEST(shell_kmem, slab_is_found_by_its_address)
     size_t index, n;
     void *obj[9];
 
-    KT_REQUIRE(cp);
     for (size_t i = 0; i < ARRAY_SIZE(obj); i++)
         obj[i] = kmem_cache_alloc(cp, KM_NOSLEEP);
     KT_EQ(KT_PTR(kmem_slab_lookup((char *)obj[8] + 5, &slab, &index)),

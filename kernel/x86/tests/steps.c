@@ -8,11 +8,6 @@
 static void (*callback)(const struct trapframe *tf, unsigned n);
 static unsigned count;
 
-static void write_eflags(uint32_t value)
-{
-    __asm__ volatile("pushl %0; popfl" : : "r"(value) : "memory", "cc");
-}
-
 static bool step(struct trapframe *tf)
 {
     callback(tf, ++count);

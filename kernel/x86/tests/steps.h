@@ -8,6 +8,11 @@
 
 #include "kernel/x86/trap.h"
 
+static inline void write_eflags(uint32_t value)
+{
+    __asm__ volatile("pushl %0; popfl" : : "r"(value) : "memory", "cc");
+}
+
 /* Whether this machine steps; an emulator may not. */
 bool steps_work(void);
 

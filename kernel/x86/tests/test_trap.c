@@ -19,11 +19,6 @@ static unsigned calls;
 static struct trapframe seen;
 static uint32_t inside; /* EFLAGS in the handler */
 
-static void write_eflags(uint32_t value)
-{
-    __asm__ volatile("pushl %0; popfl" : : "r"(value) : "memory", "cc");
-}
-
 static bool note(struct trapframe *tf)
 {
     calls++;
