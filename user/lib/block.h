@@ -20,6 +20,7 @@
  */
 #pragma once
 
+#include "user/lib/block_counts.h"
 #include "user/lib/ipc.h"
 
 #define BLOCK_SECTOR 512u /* bytes */
@@ -31,17 +32,6 @@ enum block_request {
     BLOCK_WRITE,
     BLOCK_FLUSH,
     BLOCK_COUNTS,
-};
-
-/* Counts of a server's events since it started. */
-struct block_counts {
-    uint32_t count_commands;
-    uint32_t count_errors;   /* commands that a drive ended with an error */
-    uint32_t count_timeouts; /* the drive stayed busy too long */
-    uint32_t count_protocol; /* the drive was in an unexpected state */
-    uint32_t count_lost;     /* the drive had finished without an interrupt */
-    uint32_t count_spurious; /* unexpected interrupts */
-    uint32_t count_resets;
 };
 
 /* A disk and its server. */

@@ -15,6 +15,7 @@
 
 #include "drivers/servers/ata/registers.h"
 #include "kernel/lib/list.h"
+#include "user/lib/block_counts.h"
 
 #define ATA_SECTOR  512u
 #define ATA_DRIVES  2u
@@ -96,17 +97,6 @@ bool ata_same_drive(const struct ata_identity *a, const struct ata_identity *b);
 
 /* ---- the channel (channel.c) -------------------------------------------- */
 
-/* Counts of events. */
-struct ata_counts {
-    uint32_t count_commands;
-    uint32_t count_errors;   /* commands that the drive ended with an error */
-    uint32_t count_timeouts; /* the drive stayed busy too long */
-    uint32_t count_protocol; /* the drive was in an unexpected state */
-    uint32_t count_lost;     /* the drive had finished without an interrupt */
-    uint32_t count_spurious; /* unexpected interrupts */
-    uint32_t count_resets;
-};
-
 /* The functions that the core needs from its environment; `self` is io_self. */
 struct ata_io {
     void *io_self;
@@ -165,7 +155,7 @@ struct ata_channel {
     uint32_t ch_wake;     /* when to test it again */
     uint32_t ch_alarm_at; /* when the alarm comes */
     bool ch_alarm_set;
-    struct ata_counts ch_counts;
+    struct block_counts ch_counts;
     uint16_t ch_words[ATA_ID_WORDS]; /* the data of IDENTIFY DEVICE */
 };
 

@@ -204,18 +204,8 @@ static int check(const struct message *m, uint32_t received)
 
 static void reply_counts(uint32_t client)
 {
-    const struct ata_counts *c = &channel.ch_counts;
-    const struct block_counts counts = {
-        .count_commands = c->count_commands,
-        .count_errors = c->count_errors,
-        .count_timeouts = c->count_timeouts,
-        .count_protocol = c->count_protocol,
-        .count_lost = c->count_lost,
-        .count_spurious = c->count_spurious,
-        .count_resets = c->count_resets,
-    };
-    struct ipc_buffer b = {.ipc_send = &counts,
-                           .ipc_send_size = sizeof(counts)};
+    struct ipc_buffer b = {.ipc_send = &channel.ch_counts,
+                           .ipc_send_size = sizeof(channel.ch_counts)};
     struct message m = {.msg_tag = IPC_DATA, .msg_buffer = &b};
 
     reply_to(client, &m, 0);

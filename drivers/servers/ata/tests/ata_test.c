@@ -41,7 +41,7 @@ int ask(enum ata_operation op, uint32_t lba, uint32_t sectors)
     return sim_request(sim, op, 0, lba, sectors, buffer);
 }
 
-const struct ata_counts *counts(void)
+const struct block_counts *counts(void)
 {
     return &sim->sim_channel.ch_counts;
 }

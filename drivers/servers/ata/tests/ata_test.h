@@ -28,7 +28,7 @@ int teardown(void **state);
 
 /* Submits a request for drive 0 and `buffer`; returns its result. */
 int ask(enum ata_operation op, uint32_t lba, uint32_t sectors);
-const struct ata_counts *counts(void);
+const struct block_counts *counts(void);
 
 /* fill() fills the start of `buffer`, by `seed`; on_disk() returns whether the
  * disk has these bytes. */
