@@ -7,7 +7,7 @@
  * The check is in the timer's interrupt, so a loop with interrupts disabled
  * escapes it.
  */
-#include "drivers/console.h"
+#include "kernel/lib/printf.h"
 #include "drivers/debugcon.h"
 #include "drivers/power.h"
 #include "kernel/lib/hook.h"

@@ -9,7 +9,7 @@
  * word may be the kernel's own file name, which boot loaders put there.
  */
 #include "kernel/cmdline.h"
-#include "drivers/console.h"
+#include "kernel/lib/printf.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/edit_distance.h"
 #include "kernel/lib/string.h"

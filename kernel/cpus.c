@@ -7,7 +7,6 @@
  * a message and 100 ms.
  */
 #include "kernel/cpus.h"
-#include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/lib/hook.h"
 #include "kernel/lib/option.h"

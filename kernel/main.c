@@ -29,7 +29,6 @@
 #include "kernel/x86/protect.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
-#include "mm/segkmem.h"
 #include "mm/kmem.h"
 #include "mm/debug/debug.h"
 

@@ -12,14 +12,12 @@
  * loaders call the BIOS area free, some report overlapping or absurd entries.
  */
 #include "kernel/memmap.h"
-#include "drivers/console.h"
 #include "kernel/cmdline.h"
 #include "kernel/halt.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"
 #include "mm/buddy.h"
-#include "mm/segkmem.h"
 
 /* Bytes that must be left for the allocators after these tables: enough for a
  * prompt and a few commands. */

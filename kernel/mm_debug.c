@@ -12,7 +12,6 @@
 #include "kernel/shell/report.h"
 #include "kernel/shell/shell.h"
 #include "kernel/task/task.h"
-#include "kernel/x86/backtrace.h"
 #include "kernel/x86/ipi.h"
 #include "kernel/x86/cpu.h"
 #include "mm/debug/debug.h"

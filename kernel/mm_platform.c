@@ -2,7 +2,6 @@
  * The kernel as the platform of mm/ (mm/platform.h): the clock, waiting,
  * printing, panicking, backtraces.
  */
-#include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"

@@ -3,7 +3,6 @@
  */
 #include "drivers/scancode.h"
 #include "tools/workshop/ktest/ktest.h"
-#include "kernel/lib/string.h"
 
 #define RELEASE 0x80
 

@@ -2,7 +2,6 @@
  * debug: the debugging modes of each cache (paper, section 6).
  */
 #include "kernel/shell/cmd_debug.h"
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"

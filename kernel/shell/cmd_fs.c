@@ -1,7 +1,6 @@
 /*
  * Files from the kernel's side: inodes in memory, what is mounted, pipes.
  */
-#include "drivers/console.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/proc.h"
 #include "kernel/fs/userfs.h"

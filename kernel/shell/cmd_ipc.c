@@ -1,7 +1,6 @@
 /*
  * Messages: the ports, and the tasks that wait for replies.
  */
-#include "drivers/console.h"
 #include "kernel/ipc/port.h"
 #include "kernel/shell/cmd_task.h"
 

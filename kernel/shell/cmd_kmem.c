@@ -3,7 +3,6 @@
  */
 #include "kernel/shell/cmd_kmem.h"
 
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"

@@ -3,7 +3,6 @@
  * section 3.2), where each byte of its memory goes, and the table from buffer
  * to bufctl of large-object caches (3.2.3).
  */
-#include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_kmem.h"

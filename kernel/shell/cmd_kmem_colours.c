@@ -2,7 +2,6 @@
  * cache -c: where slab colouring (paper, section 4) puts objects in a processor
  * cache of 64 sets with lines of 64 bytes.
  */
-#include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 

@@ -2,7 +2,6 @@
  * magazines: what the processors keep of each cache (paper, section 7.2), in
  * kernels for several processors.
  */
-#include "drivers/console.h"
 #include "kernel/lib/option.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"

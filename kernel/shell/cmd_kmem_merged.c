@@ -3,7 +3,6 @@
  * alike, as SLUB does (mm/others/linux_slub.c), and what it would hide. It is
  * only computed, from the objects that are in use.
  */
-#include "drivers/console.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/shell.h"
 

@@ -2,7 +2,6 @@
  * cache -o: a row for each allocated or free object of a cache, or of all:
  * slabs in the order of the cache's list, objects in that of their addresses.
  */
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"

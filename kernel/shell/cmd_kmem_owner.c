@@ -2,7 +2,6 @@
  * For whatis: describes memory other than objects of clients: control blocks
  * of the allocator, hash tables, pages of programs.
  */
-#include "drivers/console.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/cmd_task.h"
 #include "kernel/vm/space.h"

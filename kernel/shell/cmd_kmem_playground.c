@@ -10,7 +10,6 @@
  *                      │
  *                      └─ play_object ─ play_object   newest first
  */
-#include "drivers/console.h"
 #include "kernel/lib/list.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"

@@ -2,14 +2,12 @@
  * reap: reaping free slabs, and the working set that a reap keeps (paper,
  * section 3.4).
  */
-#include "drivers/console.h"
 #include "kernel/fs/inode.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/pager.h"
 #include "kernel/shell/shell.h"
 #include "mm/buddy.h"
-#include "mm/debug/debug.h"
 #include "mm/segkmem.h"
 
 /* The sum of all rows of `reap`. */

@@ -2,7 +2,6 @@
  * For whatis -r: every word that holds an address in an object, in roots and
  * in objects, as the search for leaks sees them.
  */
-#include "drivers/console.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"
 #include "kernel/shell/cmd_debug.h"

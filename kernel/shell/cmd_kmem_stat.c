@@ -5,7 +5,6 @@
  * The table fits 80 columns and writes large numbers short. /proc/kmastat has
  * them in full, and the JSON lines have everything.
  */
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_kmem.h"

@@ -7,7 +7,7 @@
  * size: a command allocates nothing. Objects of caches that are not in mode U
  * have no stack and make one group per cache and size.
  */
-#include "drivers/console.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/pager.h"

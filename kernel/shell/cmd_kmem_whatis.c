@@ -2,7 +2,7 @@
  * whatis: what an address is; and for `slabs ADDR` the slab around it, byte for
  * byte (paper, section 3.2: from an address to its slab and back).
  */
-#include "drivers/console.h"
+#include "kernel/x86/cpu.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/lib/symbol.h"

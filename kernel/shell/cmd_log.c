@@ -2,12 +2,10 @@
  * log: the transactions of audited caches (paper, section 6.1), or of one
  * buffer.
  */
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/cmd_debug.h"
 #include "kernel/shell/shell.h"
-#include "kernel/shell/words.h"
 #include "mm/debug/debug.h"
 
 #define ROWS         20 /* unless -n says otherwise */

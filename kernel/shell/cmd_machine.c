@@ -2,7 +2,6 @@
  * The state of the machine: callers and the memory map; and a panic on request,
  * to show the report.
  */
-#include "drivers/console.h"
 #include "kernel/fs/proc.h"
 #include "kernel/lib/printf.h"
 #include "kernel/x86/panic.h"

@@ -4,7 +4,6 @@
  * and each command about Slate's own slabs says that there are none. This file
  * is in the place of those that define them in other kernels.
  */
-#include "drivers/console.h"
 #include "kernel/fs/inode.h"
 #include "kernel/lib/hook.h"
 #include "kernel/shell/cmd_kmem.h"

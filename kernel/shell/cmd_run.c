@@ -9,7 +9,6 @@
  * There is one at a time, since there is one console. For children that end
  * while a command runs, the shell calls task_wait at its next prompt.
  */
-#include "drivers/console.h"
 #include "drivers/debugcon.h"
 #include "kernel/lib/option.h"
 #include "kernel/fs/file.h"

@@ -1,7 +1,6 @@
 /*
  * Servers and interrupt lines: the grants, and the tasks that hold them.
  */
-#include "drivers/console.h"
 #include "drivers/pic.h"
 #include "kernel/fs/proc.h"
 #include "kernel/ipc/port.h"

@@ -7,8 +7,6 @@
  * tasks do not change.
  */
 #include "kernel/shell/cmd_task.h"
-#include "drivers/console.h"
-#include "drivers/pit.h"
 #include "kernel/fs/device.h"
 #include "kernel/fs/proc.h"
 #include "kernel/fs/userfs.h"

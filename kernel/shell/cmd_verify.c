@@ -6,13 +6,11 @@
  * programs are checked, and none while another task copies a message from or
  * to it.
  */
-#include "drivers/console.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/ramfs.h"
 #include "kernel/fs/userfs.h"
 #include "kernel/ipc/port.h"
 #include "kernel/lib/printf.h"
-#include "kernel/lib/string.h"
 #include "kernel/x86/panic.h"
 #include "kernel/shell/cmd_kmem.h"
 #include "kernel/shell/pager.h"

@@ -20,7 +20,6 @@
 #include "kernel/shell/cmd_task.h"
 #include "kernel/shell/pager.h"
 #include "kernel/x86/cpu.h"
-#include "mm/inspect/kmem_stat.h"
 
 #define PROMPT       "slate> "
 #define PROMPT_PANIC "slate!> "

@@ -2,7 +2,6 @@
  * Comparing words with the usage of commands: see usage.h.
  */
 #include "kernel/shell/usage.h"
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/words.h"

@@ -8,7 +8,6 @@
 #include "kernel/fs/path.h"
 #include "kernel/fs/tty.h"
 #include "kernel/ipc/port.h"
-#include "kernel/lib/string.h"
 #include "kernel/syscall/path.h"
 #include "kernel/syscall/servers.h"
 #include "kernel/syscall/syscall.h"

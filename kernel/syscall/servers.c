@@ -11,7 +11,7 @@
  * the same file for ever.
  */
 #include "kernel/syscall/servers.h"
-#include "drivers/console.h"
+#include "kernel/lib/printf.h"
 #include "kernel/fs/inode.h"
 #include "kernel/fs/path.h"
 #include "kernel/lib/string.h"

@@ -2,7 +2,6 @@
  * Wait queues, eventcounts, mutexes and condition variables: lists of tasks
  * under sched_lock, so that a test and the wait that follows are one step.
  */
-#include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/x86/panic.h"

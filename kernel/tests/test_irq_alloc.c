@@ -9,7 +9,6 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/x86/tests/steps.h"
-#include "mm/inspect/kmem_stat.h"
 #include "tools/workshop/stress/fail.h"
 
 #define HELD  32 /* objects that either side keeps */

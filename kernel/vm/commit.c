@@ -5,7 +5,6 @@
 #include "kernel/vm/commit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/object/session.h"
-#include "kernel/vm/frame.h"
 #include "mm/buddy.h"
 
 static struct {

@@ -9,7 +9,6 @@
  *         ├─ in a program ──> the program ends, with one line that says why
  *         └─ in the kernel ──> panic
  */
-#include "drivers/console.h"
 #include "kernel/abi/types.h"
 #include "kernel/lib/printf.h"
 #include "kernel/task/task.h"

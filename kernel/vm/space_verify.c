@@ -1,7 +1,6 @@
 /*
  * The invariants of an address space, as code; and lookup of mappings.
  */
-#include "kernel/vm/frame.h"
 #include "kernel/vm/space_impl.h"
 #include "kernel/task/task.h"
 #include "kernel/x86/paging.h"

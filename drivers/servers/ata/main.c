@@ -23,7 +23,6 @@
 #include "user/lib/err.h"
 #include "user/lib/io.h"
 #include "user/lib/number.h"
-#include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 

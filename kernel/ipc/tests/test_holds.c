@@ -8,7 +8,6 @@
  *
  * Tests: kernel/task/timeout.c, kernel/ipc/alarm.c
  */
-#include "drivers/console.h"
 #include "drivers/pit.h"
 #include "kernel/abi/errno.h"
 #include "kernel/ipc/port.h"

@@ -7,7 +7,6 @@
 #include "drivers/pit.h"
 #include "kernel/object/handle.h"
 #include "kernel/ipc/tests/ipc_actor.h"
-#include "mm/kmem.h"
 
 #define KERNEL_ADDRESS 0xC0100000u
 #define AREA           (IPC_DATA_MAX + 2 * PAGE_SIZE) /* at any offset */

@@ -5,7 +5,6 @@
  * Tests: kernel/ipc/port.c, kernel/ipc/irq.c, kernel/ipc/deadlock.c
  */
 #include "drivers/pic.h"
-#include "kernel/fs/inode.h"
 #include "kernel/fs/path.h"
 #include "kernel/object/grant.h"
 #include "kernel/ipc/tests/ipc_cast.h"

@@ -3,7 +3,6 @@
  * happens to them. What each call does is tested by usertests (t_handle.c).
  */
 #include "kernel/object/handle.h"
-#include "kernel/abi/types.h"
 #include "tools/workshop/ktest/ktest.h"
 
 static struct {

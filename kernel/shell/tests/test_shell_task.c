@@ -6,7 +6,6 @@
  * Tests: kernel/shell/cmd_task.c, kernel/shell/cmd_fs.c
  * Tests: kernel/shell/cmd_ipc.c
  */
-#include "drivers/console.h"
 #include "kernel/lib/printf.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"

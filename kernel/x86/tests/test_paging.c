@@ -9,7 +9,6 @@
 #include "kernel/x86/gdt.h"
 #include "kernel/x86/trap.h"
 #include "mm/buddy.h"
-#include "mm/segkmem.h"
 
 static unsigned faults;
 static uint32_t last_error;

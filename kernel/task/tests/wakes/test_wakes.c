@@ -11,7 +11,6 @@
 #include "kernel/task/tests/wakes/wakes.h"
 
 #include "drivers/console.h"
-#include "kernel/abi/errno.h"
 #include "kernel/fs/tty.h"
 #include "kernel/lib/string.h"
 #include "kernel/task/tests/wakes/devices.h"
