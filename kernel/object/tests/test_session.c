@@ -70,18 +70,28 @@ static void sleep_long(void *unused)
     task_exit(sched_sleep_ms(60000) == -EINTR ? 0 : 1);
 }
 
-/* A task of a session that sleeps, not started; as process_fork does. */
-static struct task *prepare(struct session *of)
+/* A task of a session, not started; as process_fork does. NULL: no memory. */
+static struct task *prepare_to(void (*fn)(void *), struct session *of)
 {
-    struct task *t = task_prepare("t", sleep_long, NULL, PRIORITY_KERNEL);
+    struct task *t = task_prepare("t", fn, NULL, PRIORITY_KERNEL);
     size_t i = 0;
 
-    KT_REQUIRE(t != NULL);
+    if (t == NULL)
+        return NULL;
     while (unstarted[i] != NULL)
         i++;
     unstarted[i] = t;
     KT_TRUE(session_charge(of, SESSION_TASKS, 1));
     t->task_session = of;
+    return t;
+}
+
+/* One that sleeps. */
+static struct task *prepare(struct session *of)
+{
+    struct task *t = prepare_to(sleep_long, of);
+
+    KT_REQUIRE(t != NULL);
     return t;
 }
 
@@ -317,11 +327,16 @@ KTEST(session, it_lasts_as_long_as_its_tasks)
 
 static void start_another(void *unused)
 {
+    struct task *t;
+
     (void)unused;
     sched_begin();
     task_self()->task_program = true;
     sched_sleep_ms(60000);
-    start(prepare(s));
+    t = prepare_to(sleep_long, s);
+    KT_TRUE(t != NULL);
+    if (t != NULL)
+        start(t);
     task_exit(0);
 }
 
@@ -334,10 +349,9 @@ KTEST(session, its_end_kills_all_tasks)
     begin();
     for (int i = 0; i < 3; i++)
         start(prepare(s));
-    t = task_prepare("t", start_another, NULL, PRIORITY_KERNEL);
-    KT_REQUIRE(t != NULL && session_charge(s, SESSION_TASKS, 1));
-    t->task_session = s;
-    task_start(t);
+    t = prepare_to(start_another, s);
+    KT_REQUIRE(t != NULL);
+    start(t);
     stranger = prepare(other);
     start(stranger);
     KT_EQ(session_end(s->session_number), 0);
@@ -366,14 +380,13 @@ static void sleep_on(void *unused)
 
 KTEST(session, its_end_waits_a_second_at_most)
 {
-    struct task *t = task_prepare("t", sleep_on, NULL, PRIORITY_KERNEL);
     uint64_t ms = timer_ms();
+    struct task *t;
 
     begin();
-    KT_REQUIRE(t != NULL && session_charge(s, SESSION_TASKS, 1));
-    t->task_session = s;
-    task_start(t);
-    sched_sleep_ms(20);
+    t = prepare_to(sleep_on, s);
+    KT_REQUIRE(t != NULL);
+    start(t);
     KT_EQ(session_end(s->session_number), -EBUSY);
     KT_GE(timer_ms() - ms, 1000);
     KT_GE(1500, timer_ms() - ms);
