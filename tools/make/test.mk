@@ -29,19 +29,30 @@ MAG_SRC   := $(filter-out mm/tests/test_% mm/debug/tests/% mm/others/% \
                %/test_explore.c %/test_fail.c %/test_watch.c,$(HOST_SRC)) \
                mm/tests/test_kmem_mag.c
 
-# $(call host,DIR,FLAGS,SOURCES): DIR/mmtest from objects under DIR.
-define host
-$(call stamp,$(1)/flags,$$(HOSTCC) $$(HOST_CFLAGS) $(2))
-$(call stamp,$(1)/objects,$(3))
+# $(call compiled,DIR,FLAGS,MORE,SOURCES): the objects under DIR are compiled
+# with FLAGS, and those of SOURCES with MORE, too.
+define compiled
+$(call stamp,$(1)/flags,$$(HOSTCC) $(2) $(3))
+$(4:%.c=$(1)/%.o): private MORE := $(3)
 $(1)/%.o: %.c $(1)/flags
 	$$(call say,HOSTCC,$$<)
 	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) $$(HOST_CFLAGS) $(2) -MMD -MP -c $$< -o $$@
-$(1)/mmtest: $(3:%.c=$(1)/%.o) $(1)/objects
+	$$(Q)$$(HOSTCC) $(2) $$(MORE) -MMD -MP -c $$< -o $$@
+endef
+
+# $(call linked,FILE,DIR,SOURCES,FLAGS): the program FILE, of objects under DIR.
+define linked
+$(call stamp,$(1).sources,$(3))
+$(1): $(3:%.c=$(2)/%.o) $(1).sources
 	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) $(2) $$(WATCH_HOST) $$(filter %.o,$$^) $$(HOST_LIBS) \
-	    -o $$@
--include $(3:%.c=$(1)/%.d)
+	$$(Q)$$(HOSTCC) $$(filter %.o,$$^) $(4) -o $$@
+-include $(3:%.c=$(2)/%.d)
+endef
+
+# $(call host,DIR,FLAGS,SOURCES): DIR/mmtest from objects under DIR.
+define host
+$(call compiled,$(1),$$(HOST_CFLAGS) $(2))
+$(call linked,$(1)/mmtest,$(1),$(3),$(2) $$(WATCH_HOST) $$(HOST_LIBS))
 endef
 $(eval $(call host,$(BUILD)/host,$$(HOST_SAN),$(HOST_SRC)))
 $(eval $(call host,$(BUILD)/coverage,$$(HOST_COV),$(HOST_SRC)))
@@ -55,17 +66,11 @@ SERVE_SRC := $(addprefix mm/others/,serve.c supply.c whole.c slob.c sunos.c \
                mm/page.c mm/buddy.c mm/segkmem.c mm/inspect/buddy_verify.c \
                mm/tests/host/platform.c tools/test/budget.c
 
-# $(call serve,DIR,FLAGS): DIR/servetest.
-define serve
-$(call stamp,$(1)/serve-objects,$$(SERVE_SRC))
-$(1)/servetest: $(SERVE_SRC:%.c=$(1)/%.o) $(1)/serve-objects
-	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) $(2) $$(filter %.o,$$^) \
-	    -Wl,--defsym,other_served=serve_test_allocator -o $$@
--include $(1)/mm/others/serve.d $(1)/mm/others/tests/test_serve.d
-endef
-$(eval $(call serve,$(BUILD)/host,$$(HOST_SAN)))
-$(eval $(call serve,$(BUILD)/coverage,$$(HOST_COV)))
+SERVED    := -Wl,--defsym,other_served=serve_test_allocator
+$(eval $(call linked,$(BUILD)/host/servetest,$(BUILD)/host,$(SERVE_SRC),\
+    $$(HOST_SAN) $(SERVED)))
+$(eval $(call linked,$(BUILD)/coverage/servetest,$(BUILD)/coverage,\
+    $(SERVE_SRC),$$(HOST_COV) $(SERVED)))
 
 # mm/ under real threads, with the thread sanitizer.
 THREADS_MM    := $(MM_SRC)
@@ -76,17 +81,8 @@ THREADS_FLAGS := -std=gnu17 -g -O1 -fno-omit-frame-pointer -I. \
 # $(call threads,DIR,FLAGS): DIR/mmthreads. Steps are not counted in
 # mm/tests/threads/, where threads wait for each other in loops.
 define threads
-$(call stamp,$(1)/flags,$$(HOSTCC) $$(THREADS_FLAGS) $$(COUNTED) $(2))
-$(call stamp,$(1)/objects,$$(THREADS_SRC))
-$(THREADS_MM:%.c=$(1)/%.o): private THREADS_FLAGS += $$(COUNTED)
-$(1)/%.o: %.c $(1)/flags
-	$$(call say,HOSTCC,$$<)
-	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) $$(THREADS_FLAGS) $(2) -MMD -MP -c $$< -o $$@
-$(1)/mmthreads: $(THREADS_SRC:%.c=$(1)/%.o) $(1)/objects
-	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) -fsanitize=thread $$(filter %.o,$$^) -lpthread -o $$@
--include $(THREADS_SRC:%.c=$(1)/%.d)
+$(call compiled,$(1),$$(THREADS_FLAGS) $(2),$$(COUNTED),$(THREADS_MM))
+$(call linked,$(1)/mmthreads,$(1),$(THREADS_SRC),-fsanitize=thread -lpthread)
 endef
 $(eval $(call threads,$(BUILD)/threads,))
 $(eval $(call threads,$(BUILD)/threads-mag,$(MAGAZINES)))
@@ -100,10 +96,8 @@ OTHERTHREADS_SRC := $(filter-out %/serve.c,$(wildcard mm/others/*.c \
                       mm/page.c mm/buddy.c mm/tests/threads/platform.c
 OTHERTHREADS     := $(BUILD)/threads-mag/otherthreads
 THREADED         := $(MMTHREADS_MAG) $(OTHERTHREADS)
-$(OTHERTHREADS): $(OTHERTHREADS_SRC:%.c=$(BUILD)/threads-mag/%.o)
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -fsanitize=thread $^ -lpthread -o $@
--include $(OTHERTHREADS_SRC:%.c=$(BUILD)/threads-mag/%.d)
+$(eval $(call linked,$(OTHERTHREADS),$(BUILD)/threads-mag,\
+    $(OTHERTHREADS_SRC),-fsanitize=thread -lpthread))
 
 # mm/ with a call before each access to memory, where mm/tests/races/ may
 # switch to another task.
@@ -118,17 +112,8 @@ RACES_FLAGS := -std=gnu17 -g -O2 -fno-pie -fdata-sections \
 
 # $(call races,DIR,FLAGS): DIR/mmraces.
 define races
-$(call stamp,$(1)/flags,$$(HOSTCC) $$(RACES_FLAGS) -fsanitize=thread $(2))
-$(call stamp,$(1)/objects,$$(RACES_SRC))
-$(RACES_MM:%.c=$(1)/%.o): private RACES_FLAGS += -fsanitize=thread
-$(1)/%.o: %.c $(1)/flags
-	$$(call say,HOSTCC,$$<)
-	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) $$(RACES_FLAGS) $(2) -MMD -MP -c $$< -o $$@
-$(1)/mmraces: $(RACES_SRC:%.c=$(1)/%.o) $(1)/objects
-	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) -no-pie -Wl,--gc-sections $$(filter %.o,$$^) -o $$@
--include $(RACES_SRC:%.c=$(1)/%.d)
+$(call compiled,$(1),$$(RACES_FLAGS) $(2),-fsanitize=thread,$(RACES_MM))
+$(call linked,$(1)/mmraces,$(1),$(RACES_SRC),-no-pie -Wl$$(comma)--gc-sections)
 endef
 $(eval $(call races,$(BUILD)/races,))
 $(eval $(call races,$(BUILD)/races-mag,$(MAGAZINES)))
@@ -143,17 +128,8 @@ SCALE_FLAGS := -std=gnu17 -g -O2 -fno-pie -I. -Imm/tests/scale $(HOST_WARN)
 
 # $(call scale,DIR,FLAGS): DIR/mmscale.
 define scale
-$(call stamp,$(1)/flags,$$(HOSTCC) $$(SCALE_FLAGS) -fsanitize=thread $(2))
-$(call stamp,$(1)/objects,$$(SCALE_SRC))
-$(SCALE_MM:%.c=$(1)/%.o): private SCALE_FLAGS += -fsanitize=thread
-$(1)/%.o: %.c $(1)/flags
-	$$(call say,HOSTCC,$$<)
-	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) $$(SCALE_FLAGS) $(2) -MMD -MP -c $$< -o $$@
-$(1)/mmscale: $(SCALE_SRC:%.c=$(1)/%.o) $(1)/objects
-	$$(call say,HOSTLD,$$@)
-	$$(Q)$$(HOSTCC) -no-pie $$(filter %.o,$$^) -o $$@
--include $(SCALE_SRC:%.c=$(1)/%.d)
+$(call compiled,$(1),$$(SCALE_FLAGS) $(2),-fsanitize=thread,$(SCALE_MM))
+$(call linked,$(1)/mmscale,$(1),$(SCALE_SRC),-no-pie)
 endef
 $(eval $(call scale,$(BUILD)/scale/slab,))
 $(eval $(call scale,$(BUILD)/scale/magazines,$(MAGAZINES)))
@@ -163,27 +139,16 @@ MMSCALE := $(addsuffix /mmscale,$(addprefix $(BUILD)/scale/,slab magazines))
 SCALE_OTHERS := $(filter-out mm/kmem_% mm/inspect/kmem_%,$(SCALE_SRC)) \
                   $(OTHERS_SHARED:%=mm/others/%.c)
 SCALE_DIR    := $(BUILD)/scale/others
-SCALE_EACH   := $(sort $(foreach a,$(OTHERS),\
-                  $(call other_obj,$(SCALE_DIR),$(a))))
-$(eval $(call stamp,$(SCALE_DIR)/flags,$$(HOSTCC) $$(SCALE_FLAGS) \
-    $$(MAGAZINES)))
-$(filter-out %/main.o,$(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)) \
-    $(SCALE_EACH): private SCALE_FLAGS += -fsanitize=thread
-$(SCALE_DIR)/%.o: %.c $(SCALE_DIR)/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(SCALE_FLAGS) $(MAGAZINES) -DSCALE_OTHERS \
-	    -DOTHER_COUNTED=0 -MMD -MP -c $< -o $@
-define scale_other
-$(BUILD)/scale/$(1)/mmscale: $(call other_obj,$(SCALE_DIR),$(1)) \
-    $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.o)
-	$$(call say,HOSTLD,$$@)
-	@mkdir -p $$(@D)
-	$$(Q)$$(HOSTCC) -no-pie -Wl,--defsym=other_served=$(1)_allocator $$^ \
-	    -o $$@
-endef
-$(foreach a,$(OTHERS),$(eval $(call scale_other,$(a))))
--include $(SCALE_OTHERS:%.c=$(SCALE_DIR)/%.d) $(SCALE_EACH:.o=.d)
+# $(call scale_src,ALLOCATOR)
+scale_src     = $(patsubst $(SCALE_DIR)/%.o,%.c,$(call other_obj,\
+                  $(SCALE_DIR),$(1)))
+$(eval $(call compiled,$(SCALE_DIR),$$(SCALE_FLAGS) $(MAGAZINES) \
+    -DSCALE_OTHERS -DOTHER_COUNTED=0,-fsanitize=thread,\
+    $(filter-out %/main.c,$(SCALE_OTHERS)) \
+    $(sort $(foreach a,$(OTHERS),$(call scale_src,$(a))))))
+$(foreach a,$(OTHERS),$(eval $(call linked,$(BUILD)/scale/$(a)/mmscale,\
+    $(SCALE_DIR),$(SCALE_OTHERS) $(call scale_src,$(a)),\
+    -no-pie -Wl$$(comma)--defsym=other_served=$(a)_allocator)))
 
 # Traces on each allocator, without sanitizers.
 REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c \
@@ -195,16 +160,9 @@ REPLAY_SRC   := $(MM_SRC) $(filter-out %/serve.c,$(wildcard mm/others/*.c \
 REPLAY_FLAGS := -std=gnu17 -g -O2 -fdata-sections -ffunction-sections -I. \
                   -Imm/tests/host $(HOST_WARN)
 REPLAY       := $(BUILD)/replay/replay
-$(eval $(call stamp,$(BUILD)/replay/flags,$$(HOSTCC) $$(REPLAY_FLAGS)))
-$(eval $(call stamp,$(BUILD)/replay/objects,$$(REPLAY_SRC)))
-$(BUILD)/replay/%.o: %.c $(BUILD)/replay/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(REPLAY_FLAGS) -MMD -MP -c $< -o $@
-$(REPLAY): $(REPLAY_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
--include $(REPLAY_SRC:%.c=$(BUILD)/replay/%.d)
+$(eval $(call compiled,$(BUILD)/replay,$$(REPLAY_FLAGS)))
+$(eval $(call linked,$(REPLAY),$(BUILD)/replay,$(REPLAY_SRC),\
+    -Wl$$(comma)--gc-sections))
 
 # The kernel that records what clients request of the allocator: the product's
 # objects, and the recorder, which wraps the public functions. The allocator is
@@ -232,10 +190,8 @@ $(eval $(call kernel,slate-trace,$$(TRACE_REST) $(BUILD)/heap.o,\
 # Finds the traces in the memory of a machine that has ended.
 PACK_SRC := $(addprefix mm/others/tests/,trace.c pack/main.c)
 PACK     := $(BUILD)/replay/pack
-$(PACK): $(PACK_SRC:%.c=$(BUILD)/replay/%.o) $(BUILD)/replay/objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) -Wl,--gc-sections $(filter %.o,$^) -o $@
--include $(BUILD)/replay/mm/others/tests/pack/main.d
+$(eval $(call linked,$(PACK),$(BUILD)/replay,$(PACK_SRC),\
+    -Wl$$(comma)--gc-sections))
 
 # The objects that mutants of mm/ are linked with (tools/test/mutants.py).
 MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
@@ -243,12 +199,8 @@ MUTANTS := $(BUILD)/mutants/mmtest $(MMTHREADS) $(MMRACES)
 # The core of the ATA driver, with a drive that is a program.
 ATA_TEST_SRC := $(addprefix drivers/servers/ata/,channel.c drive.c queue.c) \
                   $(wildcard drivers/servers/ata/tests/*.c) tools/test/budget.c
-$(eval $(call stamp,$(BUILD)/host/ata-objects,$$(ATA_TEST_SRC)))
-$(BUILD)/host/atatest: $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.o) \
-    $(BUILD)/host/ata-objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) $(HOST_LIBS) -o $@
--include $(ATA_TEST_SRC:%.c=$(BUILD)/host/%.d)
+$(eval $(call linked,$(BUILD)/host/atatest,$(BUILD)/host,$(ATA_TEST_SRC),\
+    $$(HOST_SAN) $$(HOST_LIBS)))
 
 HOST_TEST := $(addprefix $(BUILD)/host/,mmtest servetest atatest) $(MMRACES) \
                $(BUILD)/magazines/mmtest $(MMRACES_MAG) $(MMSCALE) \
@@ -263,39 +215,23 @@ WAKES_SRC   := $(WAKES_POINT) $(addprefix kernel/task/tests/wakes/,\
 WAKES_FLAGS := -std=gnu17 -g -O1 -Ikernel/task/tests/wakes -I. $(COUNTED) \
                  $(HOST_WARN)
 WAKETEST    := $(BUILD)/wakes/waketest
-$(eval $(call stamp,$(BUILD)/wakes/flags,$$(HOSTCC) $$(WAKES_FLAGS)))
-$(eval $(call stamp,$(BUILD)/wakes/objects,$$(WAKES_SRC)))
-$(WAKES_POINT:%.c=$(BUILD)/wakes/%.o): private WAKES_FLAGS += -fsanitize=thread
-$(BUILD)/wakes/%.o: %.c $(BUILD)/wakes/flags
-	$(call say,HOSTCC,$<)
-	@mkdir -p $(@D)
-	$(Q)$(HOSTCC) $(WAKES_FLAGS) -MMD -MP -c $< -o $@
-$(WAKETEST): $(WAKES_SRC:%.c=$(BUILD)/wakes/%.o) $(BUILD)/wakes/objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) $(filter %.o,$^) -o $@
--include $(WAKES_SRC:%.c=$(BUILD)/wakes/%.d)
+$(eval $(call compiled,$(BUILD)/wakes,$$(WAKES_FLAGS),-fsanitize=thread,\
+    $(WAKES_POINT)))
+$(eval $(call linked,$(WAKETEST),$(BUILD)/wakes,$(WAKES_SRC)))
 HOST_TEST += $(WAKETEST)
 
 # The firmware's tables, right, broken, and changed at random.
 ACPI_SRC := kernel/x86/acpi.c kernel/x86/tests/acpi/test_acpi.c \
               tools/test/budget.c
 ACPITEST := $(BUILD)/host/acpitest
-$(eval $(call stamp,$(BUILD)/host/acpi-objects,$$(ACPI_SRC)))
-$(ACPITEST): $(ACPI_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/acpi-objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
--include $(ACPI_SRC:%.c=$(BUILD)/host/%.d)
+$(eval $(call linked,$(ACPITEST),$(BUILD)/host,$(ACPI_SRC),$$(HOST_SAN)))
 HOST_TEST += $(ACPITEST)
 
 # The core of the ext2 server, with a disk that is an image in memory.
 EXT2_SRC  := $(filter-out %/main.c,$(wildcard user/servers/ext2/*.c)) \
                $(wildcard user/servers/ext2/tests/*.c) tools/test/budget.c
 EXT2_TOOL := $(BUILD)/host/ext2tool
-$(eval $(call stamp,$(BUILD)/host/ext2-objects,$$(EXT2_SRC)))
-$(EXT2_TOOL): $(EXT2_SRC:%.c=$(BUILD)/host/%.o) $(BUILD)/host/ext2-objects
-	$(call say,HOSTLD,$@)
-	$(Q)$(HOSTCC) $(HOST_SAN) $(filter %.o,$^) -o $@
--include $(EXT2_SRC:%.c=$(BUILD)/host/%.d)
+$(eval $(call linked,$(EXT2_TOOL),$(BUILD)/host,$(EXT2_SRC),$$(HOST_SAN)))
 HOST_TEST += $(EXT2_TOOL)
 
 PYTEST    := SLATE_BUILD=$(BUILD) $(VENV) -m pytest -c tools/test/pytest.ini \

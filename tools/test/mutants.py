@@ -115,10 +115,11 @@ class Program:
     are those of the Makefile."""
 
     def __init__(self, name, libraries, flags=()):
-        self.folder = BUILD / name
+        program = BUILD / name
+        self.folder = program.parent
         self.flags = [*(self.folder / "flags").read_text("utf-8").split(),
                       *flags]
-        self.sources = (self.folder / "objects").read_text("utf-8").split()
+        self.sources = Path(f"{program}.sources").read_text("utf-8").split()
         self.libraries = libraries
         self.unchanged = {}
 
@@ -174,8 +175,10 @@ class Tests:
     """The host test program and the one with threads."""
 
     def __init__(self):
-        self.host = Program("mutants", ["-lcmocka", "-lpthread", "-lm"])
-        self.threads = Program("threads", ["-fsanitize=thread", "-lpthread"])
+        self.host = Program("mutants/mmtest",
+                            ["-lcmocka", "-lpthread", "-lm"])
+        self.threads = Program("threads/mmthreads",
+                               ["-fsanitize=thread", "-lpthread"])
         done = run_cases(BUILD / "mutants/mmtest", ["-s"])
         if done.returncode != 0:
             raise RuntimeError("the host tests fail without a change")
@@ -201,7 +204,7 @@ class Seeds:
     """The first seeds of mmraces."""
 
     def __init__(self):
-        self.races = Program("races", ["-no-pie", "-Wl,--gc-sections"],
+        self.races = Program("races/mmraces", ["-no-pie", "-Wl,--gc-sections"],
                              ["-g0"])
         self.slowest = 0    # the last seed that killed a mutant
         if self.first_failure(self.races.folder / "mmraces") is not None:

@@ -347,12 +347,12 @@ MISTAKES = [
 def test_a_planted_mistake_is_found(file, changes, case):
     with tempfile.TemporaryDirectory(prefix="planted-") as folder:
         if case is None:
-            program = mutants.Program("races-mag",
+            program = mutants.Program("races-mag/mmraces",
                                       ["-no-pie", "-Wl,--gc-sections"])
             done = execute(program.with_mistake(file, changes, folder), "-m2",
                            1, PLANTED_SEEDS)
         else:
-            program = mutants.Program("magazines", [
+            program = mutants.Program("magazines/mmtest", [
                 "-fsanitize=address,undefined", "-lcmocka", "-lpthread",
                 "-lm"])
             done = mmtest(case,

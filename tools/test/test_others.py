@@ -419,8 +419,8 @@ def mistakes():
 @pytest.mark.spread
 @pytest.mark.parametrize("name, old, new, case", mistakes())
 def test_a_planted_mistake_is_found(tmp_path, name, old, new, case):
-    program = mutants.Program("host", ["-fsanitize=address,undefined",
-                                       "-lcmocka", "-lpthread", "-lm"])
+    program = mutants.Program("host/mmtest", [
+        "-fsanitize=address,undefined", "-lcmocka", "-lpthread", "-lm"])
     mistaken = program.with_mistake(f"mm/others/{name}.c", [(old, new)],
                                     tmp_path)
     done = execute(mistaken, case, ASAN_OPTIONS="detect_leaks=0")
