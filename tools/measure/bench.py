@@ -1,12 +1,13 @@
 """Measures Slate: `make bench`.
 
-    python3 -m tools.measure.bench build/slate.elf build/bench.json
+    python3 -m tools.measure.bench KERNEL BIG build/bench.json
 
 Runs the kernel's command `bench` in QEMU's counted mode, where the time-stamp
 counter advances by one per guest instruction, and writes its figures: flat
 keys, in instructions unless the key says otherwise. The same kernel gives the
 same figures on every host. Only boot.host_ms depends on the host: the shortest
-of several uncounted runs from QEMU's start to the prompt.
+of several uncounted runs from QEMU's start to the prompt. INITRD_TOOL in the
+environment is the command that makes an initrd.
 """
 
 import argparse
@@ -90,7 +91,7 @@ def file_servers(kernel):
         disk.make(folder / "disk.img", 24, folder=folder / "files",
                   inodes=8192)
         initrd = folder / "initrd.tar"
-        tool = shlex.split(os.environ["INITRD_TOOL"])  # from the Makefile
+        tool = shlex.split(os.environ["INITRD_TOOL"])
         subprocess.run([*tool, "--file", f"disk.img={folder}/disk.img",
                         "--out", initrd], check=True)
         result = qemu.run(

@@ -774,15 +774,17 @@ def main():
                    if name in known else len(known))
     found = dict.fromkeys(names)
     try:
-        module = kernel_replay.image(
-            kernel_replay.listed(args.build / "replay/replay"))
+        replay = args.build / "replay/replay"
+        events = kernel_replay.listed(replay)
+        if events is None:
+            raise CompareError("the replay program does not list R1")
+        module = kernel_replay.image(events)
         for name in sorted(names, key=lambda name: name != "yours"):
             print(f"  {NAMES.get(name, name)} ...", file=sys.stderr)
             found[name] = measure(args.build, name, module)
         evicted = evictions(args.build)
         order = orders(args.build)
         magazines = lines_moved(args.build, "magazines")
-        replay = args.build / "replay/replay"
         trace = reference_trace(replay)
         if "yours" in names:
             trace |= reference_trace(replay, "-a", "yours")

@@ -50,7 +50,7 @@ class Elf:
 
 def kernel_cases(path):
     """SUITE.CASE of every KTEST in a kernel: the linker section `ktests`
-    (kernel/lib/ktest.h) holds suite, name and function of each."""
+    (tools/workshop/ktest/ktest.h) holds suite, name and function of each."""
     elf = Elf(path)
     start, end = elf.symbols["__start_ktests"], elf.symbols["__stop_ktests"]
     words = elf.words(start, (end - start) // 4) if end > start else ()
