@@ -196,6 +196,16 @@ def test_faults_are_named(visits, mode, name, says):
     assert errors[0]["cache"] == ("bugs_snode" if "page" in says else "")
 
 
+def test_one_that_cannot_begin_leaves_all_modes(kernel):
+    run = qemu.run(kernel, "fail slab -r 1 -c kmem_cache; bug leak; fail off; "
+                   "kmastat -j; poweroff", append="kmem.debug=FPZU",
+                   memory="64", budget=BUDGET)
+    rows = [json.loads(line) for line in run.text.splitlines()
+            if line.startswith('{"cache"')]
+    assert "cannot be put into these modes" in run.text
+    assert {row["modes"] for row in rows if row["kind"] == "class"} == {"FPZU"}
+
+
 @pytest.mark.parametrize("mode", ["-", "FPZU"])
 def test_what_is_kept_leaked_is_freed_by_the_next_run(kernel, mode):
     done = qemu.run(kernel, f"bug -m {mode} -k leak-cycle; bug leak; verify; "

@@ -353,13 +353,3 @@ void bugs_visit(const struct planted_bug *bug, bool keep, bool go_on,
     visit.result.result_lost = t == NULL;
     *out = visit.result;
 }
-
-int bugs_open(unsigned modes)
-{
-    return bugs_sandboxes_open(modes);
-}
-
-void bugs_close(void)
-{
-    bugs_sandboxes_close();
-}

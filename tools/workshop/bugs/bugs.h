@@ -80,7 +80,7 @@ struct bugs_result {
 
 /* Creates the sandboxes if there are none, and sets the modes of them and of
  * the size classes that bugs use; BUGS_AS_IT_IS leaves them. 0, or an error of
- * kmem_debug_set. */
+ * kmem_debug_set: then all have the modes that they had. */
 int bugs_open(unsigned modes);
 
 /* Runs a bug in the sandboxes and repairs them; with `keep` leaked buffers stay
@@ -89,7 +89,7 @@ int bugs_open(unsigned modes);
 void bugs_visit(const struct planted_bug *bug, bool keep, bool go_on,
                 struct bugs_result *out);
 
-/* Puts the sandboxes back into the modes that they had before bugs_open. */
+/* Puts them back into the modes that they had before bugs_open. */
 void bugs_close(void);
 
 /* The modes that the sandboxes are in. */

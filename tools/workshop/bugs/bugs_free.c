@@ -5,19 +5,9 @@
 #include "tools/workshop/bugs/bugs_impl.h"
 #include "mm/inspect/kmem_stat.h"
 
-BUGS_INLINE struct snode *node_new(void)
-{
-    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
-}
-
-BUGS_INLINE void node_free(struct snode *n)
-{
-    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
-}
-
 void bug_double_free(void)
 {
-    struct snode *n = node_new();
+    struct snode *n = node_alloc();
 
     node_free(n);
     bugs_sandboxes_remember(n, NULL);
@@ -30,12 +20,12 @@ void bug_double_free(void)
 void bug_double_free_late(void)
 {
     struct kmem_cache *cache = bugs_sandbox(BUGS_SNODE);
-    struct snode *stays = node_new();
-    struct snode *mine = node_new();
+    struct snode *stays = node_alloc();
+    struct snode *mine = node_alloc();
     struct snode *theirs;
 
     node_free(mine);
-    theirs = node_new();
+    theirs = node_alloc();
     bugs_sandboxes_remember(mine, NULL);
     kmem_cache_free(cache, mine); /* culprit: double-free-late */
     bugs_step(BUGS_AT_FREE);
@@ -48,8 +38,8 @@ void bug_double_free_late(void)
  * two are allocated. */
 void bug_free_never(void)
 {
-    struct snode *one = node_new();
-    struct snode *two = node_new();
+    struct snode *one = node_alloc();
+    struct snode *two = node_alloc();
     char *three = (char *)two + ((char *)two - (char *)one);
 
     bugs_sandboxes_remember(one, NULL);
@@ -62,7 +52,7 @@ void bug_free_never(void)
 /* Frees the node's name instead of the node. */
 void bug_free_interior(void)
 {
-    struct snode *n = node_new();
+    struct snode *n = node_alloc();
     char *in = n->name;
 
     bugs_sandboxes_remember(n, NULL);
@@ -74,7 +64,7 @@ void bug_free_interior(void)
 /* Two caches with objects of one size. */
 void bug_free_foreign(void)
 {
-    struct snode *n = node_new();
+    struct snode *n = node_alloc();
     struct conn *c = kmem_cache_alloc(bugs_sandbox(BUGS_CONN), KM_SLEEP);
 
     bugs_sandboxes_remember(n, c);

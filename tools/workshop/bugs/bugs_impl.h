@@ -40,11 +40,6 @@ enum bugs_sandbox {
 
 struct kmem_cache *bugs_sandbox(enum bugs_sandbox which);
 
-/* Creates missing sandboxes; sets the modes of all. 0, or an error of
- * kmem_debug_set. */
-int bugs_sandboxes_open(unsigned modes);
-void bugs_sandboxes_close(void);
-
 /* Gives all sandboxes new slabs, so that all runs start alike. */
 void bugs_sandboxes_clean(void);
 
@@ -91,6 +86,17 @@ void bugs_lose(enum bugs_sandbox which, const void *buf);
 /* For functions that every bug calls: always inlined, so the bug's name is
  * first in backtraces. */
 #define BUGS_INLINE static inline __attribute__((always_inline))
+
+/* A node of its sandbox. */
+BUGS_INLINE struct snode *node_alloc(void)
+{
+    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
+}
+
+BUGS_INLINE void node_free(struct snode *n)
+{
+    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
+}
 
 /* Keeps the optimiser from knowing what a pointer points to. */
 #define bugs_hide(p) __asm__ volatile("" : "+r"(p) : : "memory")

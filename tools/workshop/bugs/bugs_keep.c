@@ -4,11 +4,6 @@
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 
-static struct snode *node_new(void)
-{
-    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
-}
-
 /* ---- leaks -------------------------------------------------------------- */
 
 static struct snode *newest;
@@ -16,7 +11,7 @@ static struct snode *newest;
 /* The newest replaces the one before, which nothing else points to. */
 static void remember_newest(uint32_t key)
 {
-    struct snode *n = node_new();
+    struct snode *n = node_alloc();
 
     n->next = NULL;
     n->key = key;
@@ -36,7 +31,7 @@ void bug_leak(void)
 static struct conn *conn_open(bool full)
 {
     struct conn *c = kmem_cache_alloc(bugs_sandbox(BUGS_CONN), KM_SLEEP);
-    struct snode *queue = full ? NULL : node_new();
+    struct snode *queue = full ? NULL : node_alloc();
 
     bugs_lose(BUGS_CONN, c);
     if (queue == NULL)
@@ -57,8 +52,8 @@ void bug_leak_on_error(void)
 /* Each is pointed to, but only by the other. */
 void bug_leak_cycle(void)
 {
-    struct snode *a = node_new();
-    struct snode *b = node_new();
+    struct snode *a = node_alloc();
+    struct snode *b = node_alloc();
 
     a->next = b;
     b->next = a; /* culprit: leak-cycle */

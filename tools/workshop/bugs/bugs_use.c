@@ -4,28 +4,18 @@
 #include "kernel/lib/string.h"
 #include "tools/workshop/bugs/bugs_impl.h"
 
-BUGS_INLINE struct snode *node_new(void)
-{
-    return kmem_cache_alloc(bugs_sandbox(BUGS_SNODE), KM_SLEEP);
-}
-
-BUGS_INLINE void node_free(struct snode *n)
-{
-    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
-}
-
 static struct snode root;
 
 /* It works by chance as long as the buffer's last owner stored a valid pointer
  * there. */
 void bug_uninitialised(void)
 {
-    struct snode *stays = node_new();
-    struct snode *n = node_new();
+    struct snode *stays = node_alloc();
+    struct snode *n = node_alloc();
 
     n->next = &root;
     node_free(n);
-    n = node_new();
+    n = node_alloc();
     n->next->seen = 5; /* culprit: uninitialised */
     bugs_step(BUGS_NEVER);
     node_free(n);
@@ -39,7 +29,7 @@ void bug_free_loop(void)
     uint32_t sum = 0;
 
     for (uint32_t i = 0; i < 3; i++) {
-        struct snode *n = node_new();
+        struct snode *n = node_alloc();
 
         n->next = head;
         n->key = i;
@@ -55,7 +45,7 @@ void bug_free_loop(void)
 
 void bug_read_after_free(void)
 {
-    struct snode *n = node_new();
+    struct snode *n = node_alloc();
     uint32_t key;
 
     n->key = 7;

@@ -17,11 +17,6 @@ BUGS_INLINE struct snode *node_new(const char *name)
     return n;
 }
 
-BUGS_INLINE void node_free(struct snode *n)
-{
-    kmem_cache_free(bugs_sandbox(BUGS_SNODE), n);
-}
-
 /* Allocates two objects, which checks free buffers, and frees them. */
 static void allocate_again(void)
 {

@@ -173,17 +173,16 @@ static int plant(const char *name, unsigned modes, bool keep, bool go_on)
     const struct planted_bug *bug = bugs_find(name);
     bool all = strcmp(name, "all") == 0;
     int error;
-    int result = 1;
+    int result;
 
     if (bug == NULL && !all)
         return shell_error("'%s' is no planted bug; `bug list` names them",
                            name);
     error = bugs_open(modes);
-    if (error == 0)
-        result = all ? run_all(go_on) : run(bug, keep, go_on);
-    else
-        shell_error("the caches cannot be put into these modes (error %d)",
-                    error);
+    if (error != 0)
+        return shell_error(
+            "the caches cannot be put into these modes (error %d)", error);
+    result = all ? run_all(go_on) : run(bug, keep, go_on);
     bugs_close();
     return result;
 }

@@ -114,20 +114,25 @@ static int set_modes(size_t i, unsigned modes)
     return 0;
 }
 
-int bugs_sandboxes_open(unsigned modes)
+int bugs_open(unsigned modes)
 {
-    int error = make_sandboxes() ? 0 : -KMEM_ENOMEM;
+    int error = 0;
 
-    for (size_t i = 0; i < PLACES && error == 0; i++) {
+    if (!make_sandboxes())
+        return -KMEM_ENOMEM;
+    for (size_t i = 0; i < PLACES; i++)
         modes_before[i] = kmem_debug_modes(place(i));
-        if (modes != BUGS_AS_IT_IS)
-            error = set_modes(i, modes);
-    }
+    if (modes == BUGS_AS_IT_IS)
+        return 0;
+    for (size_t i = 0; i < PLACES && error == 0; i++)
+        error = set_modes(i, modes);
+    if (error != 0)
+        bugs_close();
     return error;
 }
 
 /* (A sandbox with an object left keeps its modes.) */
-void bugs_sandboxes_close(void)
+void bugs_close(void)
 {
     for (size_t i = 0; i < PLACES; i++)
         if (place(i) != NULL)
