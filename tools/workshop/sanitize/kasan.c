@@ -117,8 +117,6 @@ void kasan_check(uintptr_t addr, size_t size, bool write, uintptr_t pc,
     } while (0)
 
 #define ACCESS(size)                                                           \
-    void __asan_load##size##_noabort(uintptr_t addr);                          \
-    void __asan_store##size##_noabort(uintptr_t addr);                         \
     void __asan_load##size##_noabort(uintptr_t addr)                           \
     {                                                                          \
         CHECK(addr, size, false);                                              \
@@ -133,9 +131,6 @@ ACCESS(2)
 ACCESS(4)
 ACCESS(8)
 ACCESS(16)
-
-void __asan_loadN_noabort(uintptr_t addr, size_t size);
-void __asan_storeN_noabort(uintptr_t addr, size_t size);
 
 void __asan_loadN_noabort(uintptr_t addr, size_t size)
 {
@@ -162,7 +157,6 @@ static uintptr_t stack_end(uintptr_t esp)
     return 0;
 }
 
-void __asan_handle_no_return(void);
 void __asan_handle_no_return(void)
 {
     uintptr_t esp = (uintptr_t)__builtin_frame_address(0);
@@ -173,9 +167,6 @@ void __asan_handle_no_return(void)
 }
 
 /* Blocks of more than a few words: the compiler does the others itself. */
-void __asan_poison_stack_memory(const void *addr, size_t size);
-void __asan_unpoison_stack_memory(const void *addr, size_t size);
-
 void __asan_poison_stack_memory(const void *addr, size_t size)
 {
     kasan_close(addr, size, KASAN_STACK_SCOPE);
@@ -188,7 +179,6 @@ void __asan_unpoison_stack_memory(const void *addr, size_t size)
 
 /* ---- global objects ----------------------------------------------------- */
 
-void __asan_register_globals(const struct kasan_global *globals, size_t n);
 void __asan_register_globals(const struct kasan_global *globals, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -204,7 +194,6 @@ void __asan_register_globals(const struct kasan_global *globals, size_t n)
 
 /* The compiler calls it at the end of the program, which the kernel never
  * reaches. */
-void __asan_unregister_globals(const struct kasan_global *globals, size_t n);
 void __asan_unregister_globals(const struct kasan_global *globals, size_t n)
 {
     (void)globals;

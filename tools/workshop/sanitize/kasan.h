@@ -30,6 +30,10 @@
 #include "kernel/lib/types.h"
 #include "kernel/x86/paging.h"
 
+/* The compiler and the linker call most functions of this folder, so no header
+ * declares them. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 #define KASAN_SHADOW  0xF8000000u
 #define KASAN_GRANULE 8u /* bytes for which there is one shadow byte */
 #define KASAN_OFFSET  (KASAN_SHADOW - KERNEL_BASE / KASAN_GRANULE)

@@ -14,11 +14,7 @@
 #define FLAGS   (PTE_PRESENT | PTE_WRITE)
 
 size_t __real_paging_bytes(size_t frames);
-size_t __wrap_paging_bytes(size_t frames);
 void __real_paging_init(size_t frames, void *space);
-void __wrap_paging_init(size_t frames, void *space);
-void __wrap_boot_high(void);
-void kasan_map_early(void);
 
 /* The entry of the page at `p`, in the direct map. */
 static uint32_t entry(const void *p)

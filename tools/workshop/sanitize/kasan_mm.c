@@ -24,26 +24,15 @@
 #define HEAP __attribute__((section(".text.heap")))
 
 void *__real_kmem_cache_alloc(struct kmem_cache *cp, int flags);
-HEAP void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags);
 void __real_kmem_cache_free(struct kmem_cache *cp, void *buf);
-HEAP void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf);
 void *__real_kmem_alloc(size_t size, int flags);
-HEAP void *__wrap_kmem_alloc(size_t size, int flags);
-HEAP void *__wrap_kmem_zalloc(size_t size, int flags);
 void __real_kmem_free(void *buf, size_t size);
-HEAP void __wrap_kmem_free(void *buf, size_t size);
 struct page *__real_buddy_alloc(unsigned order);
-struct page *__wrap_buddy_alloc(unsigned order);
 void __real_buddy_free(struct page *p, unsigned order);
-void __wrap_buddy_free(struct page *p, unsigned order);
 struct page *__real_buddy_alloc_run(size_t pages);
-struct page *__wrap_buddy_alloc_run(size_t pages);
 void __real_buddy_free_run(struct page *p, size_t pages);
-void __wrap_buddy_free_run(struct page *p, size_t pages);
 struct page *__real_buddy_alloc_reserved(size_t pages);
-struct page *__wrap_buddy_alloc_reserved(size_t pages);
 void __real_buddy_free_reserved(struct page *p, size_t pages);
-void __wrap_buddy_free_reserved(struct page *p, size_t pages);
 
 /* ---- pages -------------------------------------------------------------- */
 
@@ -140,7 +129,7 @@ void kasan_unmark_slab(const struct kmem_cache *cp, const struct kmem_slab *sp)
 
 /* ---- objects ------------------------------------------------------------ */
 
-void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags)
+HEAP void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags)
 {
     void *buf = __real_kmem_cache_alloc(cp, flags);
 
@@ -176,7 +165,7 @@ static const char *free_error(const struct kmem_cache *cp, const char *buf)
     return NULL;
 }
 
-void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
+HEAP void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf)
 {
     if (kasan_covers((uintptr_t)buf) && !stays_open(cp)) {
         const char *error = free_error(cp, buf);
@@ -205,7 +194,7 @@ static void trim(const char *buf, size_t size)
     kasan_close(buf + size, room_of(size) - size, KASAN_GAP);
 }
 
-void *__wrap_kmem_alloc(size_t size, int flags)
+HEAP void *__wrap_kmem_alloc(size_t size, int flags)
 {
     void *buf = __real_kmem_alloc(size, flags);
 
@@ -214,7 +203,7 @@ void *__wrap_kmem_alloc(size_t size, int flags)
     return buf;
 }
 
-void *__wrap_kmem_zalloc(size_t size, int flags)
+HEAP void *__wrap_kmem_zalloc(size_t size, int flags)
 {
     void *buf = __wrap_kmem_alloc(size, flags);
 
@@ -237,7 +226,7 @@ static bool other_size(const char *buf, size_t size)
            (room_of(size) != size && !kasan_closed(end));
 }
 
-void __wrap_kmem_free(void *buf, size_t size)
+HEAP void __wrap_kmem_free(void *buf, size_t size)
 {
     if (!other_size(buf, size) ||
         kasan_report_free("wrong-size-free", (uintptr_t)buf, CALLER))

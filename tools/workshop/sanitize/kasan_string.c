@@ -23,11 +23,8 @@
 #undef strlcpy
 
 int __real_copy_bytes(void *dst, const void *src, size_t n);
-int __wrap_copy_bytes(void *dst, const void *src, size_t n);
 int __real_copy_zero(void *dst, size_t n);
-int __wrap_copy_zero(void *dst, size_t n);
 int __real_copy_string(char *dst, const char *src, size_t max);
-int __wrap_copy_string(char *dst, const char *src, size_t max);
 
 #define READS(p, n)  kasan_check((uintptr_t)(p), n, false, CALLER)
 #define WRITES(p, n) kasan_check((uintptr_t)(p), n, true, CALLER)

@@ -146,8 +146,6 @@ static const char *show(const struct type *t, uintptr_t word, char *buf)
 
 #define OVERFLOW(name, sign)                                                   \
     void __ubsan_handle_##name##_overflow(const struct operation *op,          \
-                                          uintptr_t a, uintptr_t b);           \
-    void __ubsan_handle_##name##_overflow(const struct operation *op,          \
                                           uintptr_t a, uintptr_t b)            \
     {                                                                          \
         char left[VALUE_MAX];                                                  \
@@ -162,7 +160,6 @@ OVERFLOW(add, "+")
 OVERFLOW(sub, "-")
 OVERFLOW(mul, "*")
 
-void __ubsan_handle_negate_overflow(const struct operation *op, uintptr_t a);
 void __ubsan_handle_negate_overflow(const struct operation *op, uintptr_t a)
 {
     char value[VALUE_MAX];
@@ -171,8 +168,6 @@ void __ubsan_handle_negate_overflow(const struct operation *op, uintptr_t a)
         show(op->op_type, a, value), op->op_type->type_name);
 }
 
-void __ubsan_handle_divrem_overflow(const struct operation *op, uintptr_t a,
-                                    uintptr_t b);
 void __ubsan_handle_divrem_overflow(const struct operation *op, uintptr_t a,
                                     uintptr_t b)
 {
@@ -183,8 +178,6 @@ void __ubsan_handle_divrem_overflow(const struct operation *op, uintptr_t a,
         show(op->op_type, b, right));
 }
 
-void __ubsan_handle_shift_out_of_bounds(const struct shift *s, uintptr_t a,
-                                        uintptr_t b);
 void __ubsan_handle_shift_out_of_bounds(const struct shift *s, uintptr_t a,
                                         uintptr_t b)
 {
@@ -198,7 +191,6 @@ void __ubsan_handle_shift_out_of_bounds(const struct shift *s, uintptr_t a,
 
 /* ---- pointers and arrays ------------------------------------------------ */
 
-void __ubsan_handle_out_of_bounds(const struct index *i, uintptr_t word);
 void __ubsan_handle_out_of_bounds(const struct index *i, uintptr_t word)
 {
     char value[VALUE_MAX];
@@ -207,7 +199,6 @@ void __ubsan_handle_out_of_bounds(const struct index *i, uintptr_t word)
         show(i->index_type, word, value), i->index_array->type_name);
 }
 
-void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr);
 void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr)
 {
     uintptr_t align = (uintptr_t)1 << m->mismatch_align;
@@ -229,8 +220,6 @@ void __ubsan_handle_type_mismatch_v1(const struct mismatch *m, uintptr_t addr)
 }
 
 void __ubsan_handle_pointer_overflow(const struct place *p, uintptr_t base,
-                                     uintptr_t result);
-void __ubsan_handle_pointer_overflow(const struct place *p, uintptr_t base,
                                      uintptr_t result)
 {
     SAY("pointer-overflow", &p->place_where,
@@ -238,7 +227,6 @@ void __ubsan_handle_pointer_overflow(const struct place *p, uintptr_t base,
         (unsigned long)result);
 }
 
-void __ubsan_handle_nonnull_arg(const struct argument *a);
 void __ubsan_handle_nonnull_arg(const struct argument *a)
 {
     SAY("null-argument", &a->arg_where, "argument %d may not be null",
@@ -246,16 +234,12 @@ void __ubsan_handle_nonnull_arg(const struct argument *a)
 }
 
 void __ubsan_handle_nonnull_return_v1(const struct returned *r,
-                                      const struct location *where);
-void __ubsan_handle_nonnull_return_v1(const struct returned *r,
                                       const struct location *where)
 {
     (void)r;
     SAY("null-return", where, "this function may not return null");
 }
 
-void __ubsan_handle_vla_bound_not_positive(const struct operation *op,
-                                           uintptr_t bound);
 void __ubsan_handle_vla_bound_not_positive(const struct operation *op,
                                            uintptr_t bound)
 {
@@ -268,8 +252,6 @@ void __ubsan_handle_vla_bound_not_positive(const struct operation *op,
 /* ---- values and places -------------------------------------------------- */
 
 void __ubsan_handle_load_invalid_value(const struct operation *op,
-                                       uintptr_t word);
-void __ubsan_handle_load_invalid_value(const struct operation *op,
                                        uintptr_t word)
 {
     char value[VALUE_MAX];
@@ -278,14 +260,12 @@ void __ubsan_handle_load_invalid_value(const struct operation *op,
         show(op->op_type, word, value), op->op_type->type_name);
 }
 
-void __ubsan_handle_invalid_builtin(const struct builtin *b);
 void __ubsan_handle_invalid_builtin(const struct builtin *b)
 {
     SAY("builtin", &b->builtin_where, "%s of 0",
         b->builtin_kind == 0 ? "__builtin_ctz" : "__builtin_clz");
 }
 
-void __ubsan_handle_builtin_unreachable(const struct place *p);
 void __ubsan_handle_builtin_unreachable(const struct place *p)
 {
     SAY("unreachable", &p->place_where, "unreachable code was reached");

@@ -26,34 +26,23 @@
 #include "mm/buddy.h"
 #include "mm/kmem.h"
 
+/* The linker calls the wrappers, so no header declares them. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+
 /* Reports skip the frames of these functions, as those of the allocator. */
 #define HEAP __attribute__((section(".text.heap")))
 
-struct kmem_cache *__wrap_kmem_cache_create(const char *name, size_t size,
-                                            size_t align, kmem_ctor_t *ctor,
-                                            kmem_dtor_t *dtor);
 struct kmem_cache *
 __real_kmem_cache_create_from(const char *name, size_t size, size_t align,
                               kmem_ctor_t *ctor, kmem_dtor_t *dtor,
                               const struct kmem_supplier *supplier);
-struct kmem_cache *
-__wrap_kmem_cache_create_from(const char *name, size_t size, size_t align,
-                              kmem_ctor_t *ctor, kmem_dtor_t *dtor,
-                              const struct kmem_supplier *supplier);
 int __real_kmem_cache_destroy(struct kmem_cache *cp);
-int __wrap_kmem_cache_destroy(struct kmem_cache *cp);
 void *__real_kmem_cache_alloc(struct kmem_cache *cp, int flags);
-HEAP void *__wrap_kmem_cache_alloc(struct kmem_cache *cp, int flags);
 void __real_kmem_cache_free(struct kmem_cache *cp, void *buf);
-HEAP void __wrap_kmem_cache_free(struct kmem_cache *cp, void *buf);
 void *__real_kmem_alloc(size_t size, int flags);
-HEAP void *__wrap_kmem_alloc(size_t size, int flags);
 void *__real_kmem_zalloc(size_t size, int flags);
-HEAP void *__wrap_kmem_zalloc(size_t size, int flags);
 void __real_kmem_free(void *buf, size_t size);
-HEAP void __wrap_kmem_free(void *buf, size_t size);
 void __real_buddy_set_pressure(size_t (*reclaim)(void));
-void __wrap_buddy_set_pressure(size_t (*reclaim)(void));
 
 struct recording recording = {.recording_magic = RECORDING_MAGIC};
 
