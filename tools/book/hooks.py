@@ -19,7 +19,6 @@ from tools.book import book, search, sources  # noqa: E402 (the path)
 from tools.book.edition import Edition  # noqa: E402
 from tools.book.names import Names  # noqa: E402
 from tools.grading import labs  # noqa: E402
-from tools.grading.labs import LabError  # noqa: E402
 
 EDITION = NAMES = SOURCES = INDEX = None    # those of this build: on_config
 
@@ -30,7 +29,7 @@ def on_config(config):
     global EDITION, NAMES, SOURCES, INDEX
     try:
         EDITION = Edition(config.extra.get("instructors", False))
-    except LabError as e:
+    except labs.LabError as e:
         raise SystemExit(f"book: {e}") from e
     NAMES = Names(EDITION)
     SOURCES, INDEX = sources.Sources(NAMES), search.Index()

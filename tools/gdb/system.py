@@ -78,26 +78,17 @@ def state_of(task):
     return "ended" if name == "zombie" else name
 
 
-def reason(queue):
-    """The event that the tasks in a wait queue wait for."""
-    return string(record("wait_queue", queue).wait_reason, 40)
-
-
 def waits_for(task):
     """The event that will wake a blocked task, or None."""
     if task.task_waiting:
-        return reason(task.task_waiting)
+        return string(record("wait_queue", task.task_waiting).wait_reason, 40)
     return "message" if state_of(task) == "blocked" else None
-
-
-def title(task):
-    return f"{task.task_name}({task.task_pid})"
 
 
 def about_task(task):
     """The task's title and state, and the event that it waits for."""
     waits = waits_for(task)
-    return f"{title(task)}, {state_of(task)}" + \
+    return f"{task.task_name}({task.task_pid}), {state_of(task)}" + \
         (f", waits for: {waits}" if waits else "")
 
 

@@ -20,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.measure.table import percent
+from tools.measure.table import percent, put_in
 from tools.run import disk, qemu
 from tools.watch import heap, reports
 
@@ -277,17 +277,11 @@ def all_figures(figures):
 
 
 def write_doc(path, figures):
-    """Replaces the text between the marks of the book's page."""
-    text = path.read_text(encoding="utf-8")
     for mark, rows in (("headline", headline), ("programs", programs),
                        ("kinds", kinds), ("files", files),
                        ("fragmentation", fragments), ("debugging", debugging),
                        ("figures", all_figures)):
-        before, rest = text.split(f"<!-- {mark} -->\n", 1)
-        after = rest.split("<!-- end -->", 1)[1]
-        table = "\n".join(rows(figures))
-        text = f"{before}<!-- {mark} -->\n{table}\n<!-- end -->{after}"
-    path.write_text(text, encoding="utf-8")
+        put_in(path, mark, "\n".join(rows(figures)) + "\n")
 
 
 def main():

@@ -98,11 +98,6 @@ class Watched:
         """Sets that the objects use."""
         return sum(n > 0 for n in self.load)
 
-    @property
-    def fits(self):
-        """Lines of the cache that the objects can fill."""
-        return sum(min(n, self.shape.ways) for n in self.load)
-
 
 def watch(shape, addresses, hot, rounds=2):
     """Touches the first `hot` bytes of each object, in this order, `rounds`

@@ -657,14 +657,12 @@ def all_tables(found, trace, evicted, order, magazines, profiled):
 WIDTH, LEFT, BAR, ROOM = 912, 190, 15, 60
 
 
-def bars(title, description, groups, unit, marks=()):
+def bars(title, description, groups, unit, marks):
     """Horizontal bars: groups are (name, [(kind, label, value, published)]).
     A stroke marks what was published."""
     d = Drawing(WIDTH, title, description)
     d.text(0, 16, title, "title")
-    y = 34
-    if marks:
-        y = swatches(d, 0, 40, marks, WIDTH) + 6
+    y = swatches(d, 0, 40, marks, WIDTH) + 6
     most = max(max(value, published or 0)
                for _, rows in groups for _, _, value, published in rows)
     scale = (WIDTH - LEFT - ROOM) / most
@@ -695,17 +693,17 @@ def cost_plot(found):
                 [("used", "allocation"), ("round", "free")])
 
 
-def waste_plot(found, title, figure):
-    """figure(name, figures, step) is the waste after a step."""
+def waste_plot(found):
     kinds = ("k0", "k1", "k2", "k3")
     groups = []
     for name, figures in found.items():
         paper = PAPER_WASTE.get(name, (None,) * len(STEPS))
         groups.append((NAMES.get(name, name), [
-            (kind, step, figure(figures, step), published)
+            (kind, step, percent_after(figures, step), published)
             for kind, step, published in zip(kinds, STEPS, paper)]))
-    return bars(title, "Total fragmentation after each of four steps; strokes "
-                "mark the slab paper's figures", groups, "per cent",
+    return bars("Waste after each step, per cent, reclaimed (strokes: the slab "
+                "paper)", "Total fragmentation after each of four steps; "
+                "strokes mark the slab paper's figures", groups, "per cent",
                 [(kind, "after " + step) for kind, step in zip(kinds, STEPS)])
 
 
@@ -724,10 +722,7 @@ def work_plot(found):
 
 
 def write_page(path, found, tables, expected):
-    plots = [cost_plot(found),
-             waste_plot(found, "Waste after each step, per cent, reclaimed "
-                        "(strokes: the slab paper)", percent_after),
-             work_plot(found)]
+    plots = [cost_plot(found), waste_plot(found), work_plot(found)]
     body = ["<p>The same kernel on each allocator, the same commands, exact "
             "counts.</p>"]
     body += [f"<figure>{d.inline()}</figure>" for d in plots]
@@ -748,15 +743,9 @@ def text_of(tables, expected):
 
 
 def write_doc(path, text):
-    """The tables, in the page between their marks: all but that of R1, which
-    has a section of its own."""
-    before, rest = path.read_text(encoding="utf-8").split(
-        "<!-- compare -->\n", 1)
-    after = rest.split("<!-- end -->", 1)[1]
-    shown = "".join(f"    {line}\n" if line else "\n"
-                    for line in text.splitlines())
-    path.write_text(f"{before}<!-- compare -->\n{shown}<!-- end -->{after}",
-                    encoding="utf-8")
+    """All tables but that of R1, which has a section of its own."""
+    table.put_in(path, "compare", "".join(
+        f"    {line}\n" if line else "\n" for line in text.splitlines()))
 
 
 # ---- the program -------------------------------------------------------------

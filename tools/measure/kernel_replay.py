@@ -59,7 +59,8 @@ def run(kernel, initrd, module, commands="replay"):
 def listed(replay, trace=None):
     """The lines of a trace, or of R1; None after an error line."""
     done = subprocess.run([replay, "-l", *filter(None, [trace])],
-                          stdout=subprocess.PIPE, encoding="utf-8", check=False)
+                          stdout=subprocess.PIPE, encoding="utf-8",
+                          errors="replace", check=False)
     return done.stdout.splitlines() if done.returncode == 0 else None
 
 

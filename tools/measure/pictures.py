@@ -296,9 +296,7 @@ def buddy(statistics, colours=None):
     for run in statistics.runs:
         kind = colours.get(run.cache, "kx") if run.cache \
             else OWNERS.get(run.state, ("bad",))[0]
-        pieces = run.blocks() if run.order is not None \
-            else [(run.frame, run.frames)]
-        for first, count in pieces:
+        for first, count in run.blocks():
             _block(d, run, first, count, kind, row)
     x = MAP_LEFT + MAP_WIDTH + 32
     y = _owner_legend(d, x, 34, statistics, colours)

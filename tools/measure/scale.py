@@ -26,7 +26,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.measure import bench
+from tools.measure import bench, table
 from tools.measure.svg import Drawing, swatches
 from tools.run import qemu
 
@@ -159,13 +159,6 @@ def tables(found):
         yield ""
 
 
-def write_doc(path, found):
-    before, rest = path.read_text(encoding="utf-8").split("<!-- scale -->\n", 1)
-    after = rest.split("<!-- end -->", 1)[1]
-    path.write_text(before + "<!-- scale -->\n" + "\n".join(tables(found)) +
-                    "<!-- end -->" + after, encoding="utf-8")
-
-
 def write_heap(path, on, off, reaped):
     """The page's sentences on what magazines cost in memory, in KiB."""
     text = re.sub(
@@ -241,7 +234,7 @@ def main():
     print(f"{len(found)} figures written to {args.out}.json, "
           f"drawn in {args.out}.svg")
     if args.doc:
-        write_doc(args.doc, found)
+        table.put_in(args.doc, "scale", "\n".join(tables(found)))
         write_heap(args.doc, *(found[f"smp.heap.{state}.4"] for state in
                                ("on", "off", "on.reaped")))
 

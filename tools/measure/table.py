@@ -45,3 +45,12 @@ def percent(part, whole, digits=1):
     unit = 10 ** digits
     n = (part * 100 * unit + whole // 2) // whole if whole else 0
     return f"{n // unit}.{n % unit:0{digits}}"
+
+
+def put_in(path, mark, text):
+    """Replaces what a page of the book has between `<!-- mark -->` and the next
+    `<!-- end -->`."""
+    before, rest = path.read_text("utf-8").split(f"<!-- {mark} -->\n", 1)
+    after = rest.split("<!-- end -->", 1)[1]
+    path.write_text(f"{before}<!-- {mark} -->\n{text}<!-- end -->{after}",
+                    encoding="utf-8")

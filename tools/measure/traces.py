@@ -8,13 +8,12 @@ machine differs, but the order of requests is the trace.
 """
 
 import argparse
-import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tools.measure import table
+from tools.measure import kernel_replay, table
 from tools.measure.pictures import plural, size, step_of
 from tools.measure.svg import Drawing
 
@@ -198,12 +197,10 @@ def main():
                         help="without one: R1")
     parser.add_argument("--out", type=Path, help="where the picture goes: .svg")
     args = parser.parse_args()
-    listed = subprocess.run([args.replay, "-l", *filter(None, [args.trace])],
-                            stdout=subprocess.PIPE, encoding="utf-8",
-                            errors="replace", check=False)
-    if listed.returncode != 0:     # it has said why
+    lines = kernel_replay.listed(args.replay, args.trace)
+    if lines is None:
         return 1
-    s = summarise(listed.stdout.splitlines())
+    s = summarise(lines)
     if not s.allocs:
         print("traces: the trace has no allocation", file=sys.stderr)
         return 1

@@ -4,7 +4,7 @@
     python3 -m tools.run.core --screen build/slate.elf build/slate.png
                                                           `make screenshot`
 
-Boots like `make run`, with CMD, APPEND, MEM, ICOUNT and CPUS from the
+Boots like `make run`, with CMD, APPEND, MEM, DISK, ICOUNT and CPUS from the
 environment, and prints the kernel's output. Writes the file when
 
     the commands have ended and the shell prompts,
@@ -72,14 +72,12 @@ def save_screen(machine, path):
     print(f"its screen is in {path}")
 
 
-def save(kernel, path, screen):
+def save(kernel, path, screen, wishes):
     """Boots, waits, prints the reason for the end, saves the file."""
-    line = qemu.kernel_line(os.environ.get("CMD", ""),
-                            os.environ.get("APPEND", ""))
-    memory = os.environ.get("MEM") or "128"
-    with qemu.Machine(kernel, line, memory, run.switch("ICOUNT"),
-                      extra=qemu.processors(), leave=["-no-shutdown"],
-                      screen=screen) as machine:
+    line = qemu.kernel_line(os.environ.get("CMD", ""), wishes.append)
+    with qemu.Machine(kernel, line, wishes.memory, wishes.counted,
+                      disks=wishes.disks, extra=qemu.processors(),
+                      leave=["-no-shutdown"], screen=screen) as machine:
         print("Ctrl-C ends the run and keeps what there is then.")
         try:
             reason = run_on(machine)
@@ -99,11 +97,9 @@ def main():
     parser.add_argument("file", help="the file to write")
     args = parser.parse_args()
     target = "make screenshot" if args.screen else "make core"
-    memory = os.environ.get("MEM") or "128"
-    if not memory.rstrip("MG").isdigit():
-        sys.exit(f"{target}: MEM={memory} is not a number of MiB, as in MEM=16")
+    wishes = run.Wishes(target)
     try:
-        save(args.kernel, args.file, args.screen)
+        save(args.kernel, args.file, args.screen, wishes)
     except (qemu.QemuError, OSError, json.JSONDecodeError) as e:
         sys.exit(f"{target}: {e}")
 

@@ -79,11 +79,6 @@ class Wishes:
             self.append = f"{self.append} start=ext2".strip()
 
 
-def second_line():
-    """Arguments for the second serial line (drivers/servers/uart.c)."""
-    return ["-serial", os.environ.get("SERIAL2") or "null"]
-
-
 def boot_once(argv, events):
     """Runs QEMU to its end. Returns its exit status, and "reset" if the kernel
     reset the machine, "triple fault" if the processor did, else None."""
@@ -159,7 +154,9 @@ def main():
                             extra=qemu.processors() + qemu.EXIT_PORT +
                             wishes.disk_arguments)
         print("Ctrl-A X leaves QEMU.", flush=True)
-        sys.exit(boot(argv + second_line(), events))
+        # The second serial line is that of drivers/servers/uart.c.
+        sys.exit(boot([*argv, "-serial", os.environ.get("SERIAL2") or "null"],
+                      events))
 
 
 if __name__ == "__main__":

@@ -46,14 +46,13 @@ def test_a_set_that_is_too_small_misses_each_time(count, warm):
     seen = cache_model.watch(SMALL, [64 * i for i in range(count)], 4)
     assert (seen.cold, seen.warm, seen.touches) == (count, warm, count)
     assert seen.load == [count, 0, 0, 0] and seen.used == 1
-    assert seen.fits == min(count, 2)
     assert seen.missed == [warm > 0] * count
 
 
 def test_lines_that_fit_miss_once():
     seen = cache_model.watch(SMALL, range(0, 128, 16), 16, rounds=5)
     assert (seen.cold, seen.warm) == (8, 0)
-    assert seen.load == [2, 2, 2, 2] and seen.fits == 8
+    assert seen.load == [2, 2, 2, 2]
 
 
 def test_hot_bytes_may_reach_into_the_next_line():

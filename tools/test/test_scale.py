@@ -8,7 +8,7 @@ import json
 import pytest
 
 from conftest import BUILD, ROOT, execute
-from tools.measure import scale
+from tools.measure import scale, table
 from tools.run import qemu
 
 pytestmark = pytest.mark.plain
@@ -127,7 +127,7 @@ def test_tables_and_picture(smp, tmp_path):
     assert "| magazines, lines moved | 0.00 | 0.00 | 0.00 | 0.00 |" in rows
     page = tmp_path / "page.md"
     page.write_text("before\n<!-- scale -->\nold\n<!-- end -->after\n", "utf-8")
-    scale.write_doc(page, found)
+    table.put_in(page, "scale", "\n".join(rows))
     assert page.read_text("utf-8") == \
         "before\n<!-- scale -->\n" + "\n".join(rows) + \
         "<!-- end -->after\n"
