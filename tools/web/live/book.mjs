@@ -8,6 +8,8 @@
  * Three blanks begin a remark.
  */
 /* global COMMANDS, PROGRAMS: lists that build.mjs puts there */
+import { button, element } from "./dom.mjs";
+
 const live = new URL(".", document.currentScript.src);
 /* A page that was opened from a disk may load no files. */
 const MACHINE = location.protocol === "file:" ? "../slate.html" : "index.html";
@@ -39,23 +41,18 @@ function show(lines) {
         `${MACHINE}#${new URLSearchParams({ run: lines.join("; ") })}`, live);
 
     if (!panel) {
-        panel = document.createElement("aside");
+        panel = element("aside");
         panel.id = "machine";
         panel.setAttribute("aria-label", "Slate");
-        const bar = document.createElement("p");
-        const close = document.createElement("button");
-        const whole = document.createElement("a");
-        close.type = "button";
-        close.textContent = "Close";
-        close.onclick = () => {
+        const bar = element("p");
+        const whole = element("a", "As a page of its own");
+        whole.target = "_blank";
+        bar.append(whole, button("Close", () => {
             panel.remove();
             panel = null;
             document.body.classList.remove("beside");
-        };
-        whole.textContent = "As a page of its own";
-        whole.target = "_blank";
-        bar.append(whole, close);
-        panel.append(bar, document.createElement("iframe"));
+        }));
+        panel.append(bar, element("iframe"));
         panel.querySelector("iframe").title = "Slate, live";
         document.body.append(panel);
         document.body.classList.add("beside");
@@ -72,14 +69,9 @@ for (const code of document.querySelectorAll("article pre")) {
     const lines = typed(code.textContent);
     if (!lines)
         continue;
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "run";
-    button.textContent = "Run";
-    button.title = `Boots Slate beside this page and types: ${
-        lines.join("; ")}`;
-    button.onclick = () => show(lines);
+    const run = button("Run", () => show(lines), { classes: "run" });
+    run.title = `Boots Slate beside this page and types: ${lines.join("; ")}`;
     const place = code.closest(".hl") ?? code;
     place.style.position = "relative";
-    place.append(button);
+    place.append(run);
 }

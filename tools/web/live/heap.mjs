@@ -64,12 +64,10 @@ export class Heap {
             name: same ? before.name : guest.text(at + m.cache_name, 64),
             flags: u32("cache_flags"),
             size: u32("cache_size"),
-            align: u32("cache_align"),
             chunk: u32("cache_chunk"),
             slabPages: u32("cache_slab_pages"),
             slabChunks: u32("cache_slab_chunks"),
             colourMin: u32("cache_colour_min"),
-            colourMax: u32("cache_colour_max"),
             internal: guest.u8(at + m.cache_kind) === this.internal,
             redzoneEnd: u32("cache_redzone_end"),
             constructed: guest.u64(at + m.cache_ctors),
@@ -78,10 +76,7 @@ export class Heap {
                 ((u32("cache_allocs") - u32("cache_allocs_total")) >>> 0),
             inuse: (u32("cache_allocs") - u32("cache_frees")) | 0,
             slabCount: u32("cache_slabs"),
-            fullCount: u32("cache_full_slabs"),
             freeCount: u32("cache_free_slabs"),
-            workingSetMin: u32("cache_ws_min"),
-            workingSetLimit: u32("cache_ws_limit"),
         };
         c.frees = c.allocs - c.inuse;
         c.large = (c.flags & KMF_HASH) !== 0;
@@ -115,7 +110,6 @@ export class Heap {
         if (chunks * c.chunk > c.slabBytes)
             throw new Inconsistent(`${c.name} has a slab of ${chunks} chunks`);
         return { at, base, head, refcnt, chunks, colour,
-                 since: guest.u32(at + m.slab_since),
                  state: refcnt === 0 ? FREE : head === 0 ? FULL : PARTIAL,
                  cells: this.cellsOf(c, base + colour, head, chunks,
                                      refcnt) };

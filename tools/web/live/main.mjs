@@ -6,6 +6,7 @@
 import { Console } from "./terminal.mjs";
 import { Machine } from "./machine.mjs";
 import { SIZES, readLink, writeLink } from "./link.mjs";
+import { button } from "./dom.mjs";
 import { kernelHash } from "./kernel.mjs";
 import { load } from "./files.mjs";
 import { HeapView } from "./heap-view.mjs";
@@ -50,10 +51,10 @@ const page = { machine: null, console: null, files: null, layouts: null,
                drawing: true };
 
 function notice(text, restart) {
-    const [words, back, button] = element("notice").children;
+    const [words, back, again] = element("notice").children;
 
     words.textContent = text;
-    button.hidden = !restart;
+    again.hidden = !restart;
     back.hidden = !restart || !page.time?.history.states.length;
     element("notice").hidden = !text;
 }
@@ -151,17 +152,13 @@ function connectTabs() {
 
 function connectControls() {
     for (const [line, about] of COMMANDS) {
-        const button = document.createElement("button");
-
-        button.type = "button";
-        button.textContent = line;
-        button.title = about;
-        button.onclick = event => {
+        const command = button(line, event => {
             page.machine.type(`${line}\r`);
             if (event.pointerType === "mouse")
                 page.console.focus(); // to type the next command
-        };
-        element("commands").append(button);
+        });
+        command.title = about;
+        element("commands").append(command);
     }
     for (const size of SIZES)
         element("memory").add(new Option(`${size} MiB`, size));

@@ -37,11 +37,8 @@ export class TimeView {
 
         this.speed = element("select");
         this.speed.setAttribute("aria-label", "speed");
-        for (const [speed, text] of SPEEDS) {
-            const option = element("option", text);
-            option.value = speed;
-            this.speed.append(option);
-        }
+        for (const [speed, text] of SPEEDS)
+            this.speed.add(new Option(text, speed));
         this.speed.addEventListener("change", () => {
             this.machine.speed = +this.speed.value;
         });

@@ -69,12 +69,8 @@ export class Tour {
     draw(scene, at) {
         const bar = element("div", "", "tour-bar"), choice = element("select");
         choice.setAttribute("aria-label", "scene");
-        SCENES.forEach((s, i) => {
-            const option = element("option", `${s.section}  ${s.title}`);
-            option.value = s.id;
-            option.selected = i === at;
-            choice.append(option);
-        });
+        SCENES.forEach((s, i) => choice.add(new Option(
+            `${s.section}  ${s.title}`, s.id, false, i === at)));
         choice.addEventListener("change", () => this.open(choice.value));
         bar.append(choice, button("Again", () => this.open(scene.id)),
                    button("Close", () => this.close()));

@@ -1,5 +1,6 @@
 /* Hovering, choosing an object, following its pointers, and the way back. */
 import assert from "node:assert/strict";
+import { place } from "./report.mjs";
 
 const title = page => page.textContent("#heap .inspector h3");
 
@@ -7,20 +8,6 @@ const title = page => page.textContent("#heap .inspector h3");
 const member = (page, name) => page.locator(
     `#heap .members li:has(> span:first-child:text-is("${name}")) > ` +
     "span:last-child").first();
-
-/* Where object `index` of a cache's first slab is on the screen. */
-const place = (page, name, index) => page.evaluate(([name, index]) => {
-    const { heap } = window.slate;
-    const cache = heap.heap.caches.find(c => c.name === name);
-    const row = heap.rows.get(cache.number), p = row.slabs.places[0];
-
-    row.canvas.scrollIntoView({ block: "start" });
-    const box = row.canvas.getBoundingClientRect();
-    return { x: box.x + p.x + (p.slab.colour + (index + 0.5) * cache.chunk) *
-                 p.scale,
-             y: box.y + p.y + p.height / 2,
-             address: heap.heap.address(cache, p.slab, index) };
-}, [name, index]);
 
 export default async function (page) {
     await page.prompt();

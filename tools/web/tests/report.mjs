@@ -68,3 +68,17 @@ export const pauseInKernel = (page, frames) => page.evaluate(
         machine.run();
         requestAnimationFrame(look);
     }), frames);
+
+/* Where object `index` of a cache's first slab is on the screen. */
+export const place = (page, name, index) => page.evaluate(([name, index]) => {
+    const { heap } = window.slate;
+    const cache = heap.heap.caches.find(c => c.name === name);
+    const row = heap.rows.get(cache.number), p = row.slabs.places[0];
+
+    row.canvas.scrollIntoView({ block: "center" });
+    const box = row.canvas.getBoundingClientRect();
+    return { x: box.x + p.x + (p.slab.colour + (index + 0.5) * cache.chunk) *
+                 p.scale,
+             y: box.y + p.y + p.height / 2,
+             address: heap.heap.address(cache, p.slab, index) };
+}, [name, index]);
