@@ -6,7 +6,7 @@
  *
  *     cmd_kmem_stat.c     kmastat     cmd_kmem_reap.c        reap
  *     cmd_kmem_merged.c   kmastat --merged
- *     cmd_kmem_cache.c    cache       cmd_kmem_pages.c       buddyinfo pages
+ *     cmd_kmem_cache.c    cache       cmd_pages.c            buddyinfo pages
  *     cmd_kmem_colours.c  cache -c    cmd_kmem_whatis.c      whatis
  *     cmd_kmem_objects.c  cache -o        with cmd_kmem_owner.c
  *     cmd_kmem_users.c    cache -u leaks

@@ -50,17 +50,8 @@ other_obj     = $(foreach o,$(call other_names,$(2)),$(patsubst %.c,$(1)/%.o,\
 OTHERS_DONE  := $(filter-out yours,$(OTHERS))
 OTHERS_SHELL := kernel/shell/cmd_others.c
 OTHERS_OUT   := mm/kmem_% mm/inspect/kmem_% mm/debug/% \
-                  kernel/shell/cmd_debug.o kernel/shell/cmd_log.o \
-                  kernel/shell/cmd_kmem_cache.o \
-                  kernel/shell/cmd_kmem_colours.o \
-                  kernel/shell/cmd_kmem_mag.o \
-                  kernel/shell/cmd_kmem_owner.o \
-                  kernel/shell/cmd_kmem_playground.o \
-                  kernel/shell/cmd_kmem_reap.o kernel/shell/cmd_kmem_refs.o \
-                  kernel/shell/cmd_kmem_slabs.o kernel/shell/cmd_kmem_stat.o \
-                  kernel/shell/cmd_kmem_merged.o \
-                  kernel/shell/cmd_kmem_objects.o \
-                  kernel/shell/cmd_kmem_users.o kernel/shell/cmd_kmem_whatis.o
+                  kernel/shell/cmd_kmem_% \
+                  kernel/shell/cmd_debug.o kernel/shell/cmd_log.o
 
 # The lab whose students write one.
 OWN_LAB      := docs/labs/10-your-own-allocator

@@ -1,12 +1,8 @@
 # Labs: hand-outs and grades.
 
 # As with CMD, only the tools read the values that the user types.
-override LAB   := $(value LAB)
-override OUT   := $(value OUT)
-override SEED  := $(value SEED)
-override TASKS := $(value TASKS)
-override ROSTER := $(value ROSTER)
-override FROM  := $(value FROM)
+$(foreach v,LAB OUT SEED TASKS ROSTER FROM,\
+    $(eval override $(v) := $$(value $(v))))
 export LAB OUT SEED TASKS ROSTER FROM
 
 .PHONY: lab update mine grade handin

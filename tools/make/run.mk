@@ -2,10 +2,7 @@
 
 # Values that the user types reach the tools in the environment. Neither make
 # nor the shell expands them, so they may contain any character.
-override CMD    := $(value CMD)
-override APPEND := $(value APPEND)
-override DISK   := $(value DISK)
-override STUB   := $(value STUB)
+$(foreach v,CMD APPEND DISK STUB,$(eval override $(v) := $$(value $(v))))
 export CMD APPEND DISK STUB MEM ICOUNT KVM CPUS CORE BUDGET STEP
 export SIZE ALIGN OBJECTS HOT CACHE
 

@@ -1,6 +1,7 @@
 """The kernel shell's commands that look at the heap: the rows of each agree
 with the playground's actions and with the rows of other commands."""
 # Tests: kernel/shell/cmd_kmem*.c, kernel/shell/cmd_log.c
+# Tests: kernel/shell/cmd_pages.c
 # Tests: kernel/shell/cmd_kmem_users.c, kernel/shell/cmd_debug.c
 
 import re
