@@ -182,8 +182,9 @@ def test_what_is_printed_is_no_result(grade):
     assert run.found is None
 
 
-def test_unknown(grade):
-    run = grade("0.nosuch")
+@pytest.mark.parametrize("name", ["nosuch", "passe"])  # one begins a name
+def test_unknown(grade, name):
+    run = grade(f"0.{name}")
     assert "lab-unknown" in run.named
     assert run.result.ended
 

@@ -3,7 +3,6 @@
  * reports it. A task there makes it; the shell's task moves to the first
  * processor.
  */
-#include "drivers/console.h"
 #include "kernel/cpus.h"
 #include "kernel/lib/string.h"
 #include "kernel/shell/shell.h"
@@ -12,24 +11,17 @@
 #include "kernel/x86/panic.h"
 #include "mm/kmem.h"
 #include "mm/kmem_impl.h"
+#include "tools/workshop/bugs/fault.h"
 
 #define NO_APIC 0x55 /* more than a machine of a test has processors */
 
-static int *volatile null;
 static struct kmem_cache *volatile cache;
 static volatile bool both;
 static volatile bool too; /* the other processor is about to panic */
 
-#define MISTAKE static __attribute__((noinline)) void
-
-MISTAKE read_null(void)
-{
-    kprintf("%d\n", *null);
-}
-
 /* Stops while it holds a lock of the heap, which the shell after the panic of
  * another processor needs. */
-MISTAKE stop_locked(void)
+static MISTAKE stop_locked(void)
 {
     spin_lock(&cache->cache_lock);
     cache = NULL;
@@ -37,24 +29,9 @@ MISTAKE stop_locked(void)
         cpu_halt();
 }
 
-static int fill_stack(int depth)
-{
-    volatile char frame[256];
-
-    frame[0] = (char)depth;
-    if (null != NULL)
-        return 0;
-    return fill_stack(depth + 1) + frame[0];
-}
-
-MISTAKE overflow_stack(void)
-{
-    fill_stack(0);
-}
-
 /* Panics while the shell's processor, which panics too, stops the one before
  * this. */
-MISTAKE panic_too(void)
+static MISTAKE panic_too(void)
 {
     while (!both)
         cpu_relax();

@@ -11,31 +11,29 @@
 #include "kernel/x86/tests/fault.h"
 #include "kernel/x86/paging.h"
 #include "mm/kmem.h"
+#include "tools/workshop/bugs/fault.h"
 
-/* GCC must not know the values, nor inline the functions: each mistake shows
- * under its own name. */
+/* GCC must not know the values. */
 static volatile int zero;
 static int *volatile null;
-
-#define MISTAKE static __attribute__((noinline)) void
 
 MISTAKE read_null(void)
 {
     kprintf("%d\n", *null);
 }
 
-MISTAKE divide_by_zero(void)
+static MISTAKE divide_by_zero(void)
 {
     kprintf("%d\n", (zero + 1) / zero);
 }
 
-MISTAKE read_null_locked(void)
+static MISTAKE read_null_locked(void)
 {
     spin_lock(&console_lock);
     read_null();
 }
 
-MISTAKE print_locked(void)
+static MISTAKE print_locked(void)
 {
     spin_lock(&sched_lock);
     kprintf("printed with sched_lock held\n");
@@ -58,24 +56,24 @@ MISTAKE overflow_stack(void)
     recurse(0);
 }
 
-MISTAKE write_text(void)
+static MISTAKE write_text(void)
 {
     *(volatile char *)text_start = 0;
 }
 
-MISTAKE load_bad_segment(void)
+static MISTAKE load_bad_segment(void)
 {
     fault_protection();
 }
 
-MISTAKE run_bad_opcode(void)
+static MISTAKE run_bad_opcode(void)
 {
     fault_opcode();
 }
 
 /* Allocates all memory, and more, where it cannot wait. The memory is never
  * freed. */
-MISTAKE exhaust_memory(void)
+static MISTAKE exhaust_memory(void)
 {
     irq_disable();
     for (;;)
@@ -83,7 +81,7 @@ MISTAKE exhaust_memory(void)
 }
 
 /* A string that is too long for its array, and reaches the return address. */
-MISTAKE overrun_array(void)
+static MISTAKE overrun_array(void)
 {
     static const char *volatile text = "a name much too long for its array, as "
                                        "any string without a bound may be";
@@ -97,7 +95,7 @@ MISTAKE overrun_array(void)
 }
 
 /* The shell after the panic needs this lock. */
-MISTAKE fault_locked(void)
+static MISTAKE fault_locked(void)
 {
     spin_lock(&sched_lock);
     read_null();
@@ -106,7 +104,7 @@ MISTAKE fault_locked(void)
 
 static struct spinlock fault_lock = SPINLOCK_INIT("fault", LOCK_RANK_LAST);
 
-MISTAKE take_twice(void)
+static MISTAKE take_twice(void)
 {
     spin_lock(&fault_lock);
     spin_lock(&fault_lock);
@@ -115,7 +113,7 @@ MISTAKE take_twice(void)
 }
 
 /* Waits for a lock that no processor holds, and that none can release. */
-MISTAKE wait_for_ever(void)
+static MISTAKE wait_for_ever(void)
 {
     fault_lock.lock_taken = 1;
     spin_lock(&fault_lock);
@@ -125,17 +123,17 @@ MISTAKE wait_for_ever(void)
 /* In these a program's page is mapped: with one instruction, ret. */
 #define PROGRAM_PAGE SPACE_IMAGE_BASE
 
-MISTAKE read_program(void)
+static MISTAKE read_program(void)
 {
     kprintf("%d\n", *(volatile uint8_t *)PROGRAM_PAGE);
 }
 
-MISTAKE write_program(void)
+static MISTAKE write_program(void)
 {
     *(volatile uint8_t *)PROGRAM_PAGE = 0;
 }
 
-MISTAKE run_program(void)
+static MISTAKE run_program(void)
 {
     ((void (*)(void))PROGRAM_PAGE)();
 }

@@ -46,10 +46,16 @@ static size_t committed(void)
     return commit_committed(&st);
 }
 
-void leak_note(bool reclaim)
+static size_t inuse(struct kmem_cache *cp)
 {
     struct kmem_cache_stat stat;
 
+    kmem_cache_stat(cp, &stat);
+    return stat.stat_inuse;
+}
+
+void leak_note(bool reclaim)
+{
     before.reclaim = reclaim;
     before.pages = pages_held();
     before.frames = frame_count();
@@ -61,9 +67,8 @@ void leak_note(bool reclaim)
 
         if (i >= CACHES_MAX)
             continue;
-        kmem_cache_stat(cp, &stat);
         before.cache[i].cache = cp;
-        before.cache[i].inuse = stat.stat_inuse;
+        before.cache[i].inuse = inuse(cp);
     }
 }
 
@@ -88,14 +93,6 @@ static bool free_object(const struct kmem_buf_stat *stat, void *arg)
     if (stat->stat_state == KMEM_BUF_USED)
         kmem_cache_free(arg, (void *)stat->stat_buf);
     return true;
-}
-
-static size_t inuse(struct kmem_cache *cp)
-{
-    struct kmem_cache_stat stat;
-
-    kmem_cache_stat(cp, &stat);
-    return stat.stat_inuse;
 }
 
 void leak_free(void *unused)

@@ -11,7 +11,6 @@ struct mistake {
     const char *mistake_kind; /* of the report that it must cause */
     const char *mistake_says; /* in a few words */
     void (*mistake_make)(void);
-    bool mistake_fatal; /* if no report ends it, the processor does */
 };
 
 extern const struct mistake mistakes[];

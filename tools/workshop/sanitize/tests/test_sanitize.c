@@ -18,8 +18,8 @@ KTEST(sanitize, every_mistake_is_reported_and_named)
         const struct mistake *m = &mistakes[i];
         struct sanitizer_report r;
 
-        if (m->mistake_fatal)
-            continue;
+        if (strcmp(m->mistake_kind, "division") == 0)
+            continue; /* the processor would fault */
         sanitizer_expect(&r);
         m->mistake_make();
         sanitizer_expect(NULL);
