@@ -182,7 +182,7 @@ def test_what_is_printed_is_no_result(grade):
     assert run.found is None
 
 
-@pytest.mark.parametrize("name", ["nosuch", "passe"])  # one begins a name
+@pytest.mark.parametrize("name", ["nosuch", "passe"])  # passe begins a name
 def test_unknown(grade, name):
     run = grade(f"0.{name}")
     assert "lab-unknown" in run.named
