@@ -12,8 +12,9 @@ The tree holds the solutions, without a mark. The file docs/labs/NAME/cuts/
 A cut names a file, a function ("file scope" outside of functions) and a title.
 Lines with "-" are the solution as it is in the source, lines with "+" come in
 its place, and lines with " " are context, which stays. Exactly one place in the
-function may have those lines; anything else is refused. docs/labs.md has the
-rest.
+function may have those lines; anything else is refused. Lines with "+" alone
+replace the whole body, and a head without lines removes the function with its
+comment. docs/labs.md has the rest.
 """
 
 import re
@@ -38,7 +39,8 @@ class CutError(Exception):
 class Cut:
     """The cut at line `line` of the file `source`. `before` are the lines that
     it replaces, `after` those of the hand-out; common lines at both ends are
-    context."""
+    context. Without `before` it replaces the body of the function, and without
+    `after` as well, it removes the function."""
     source: str
     line: int
     task: str
@@ -89,30 +91,37 @@ def _check(cut):
     while cut.before and cut.after and cut.before[-1] == cut.after[-1] == "":
         cut.before.pop()  # empty lines between two cuts
         cut.after.pop()
-    if cut.before == cut.after:
-        cut.fail("nothing is cut")
-    if not any(line.strip() for line in cut.before):
-        cut.fail("no line says where the cut is")
+    if not cut.path.endswith(C) and cut.function != FILE_SCOPE:
+        cut.fail(f'in a file that is not C, write "{FILE_SCOPE}"')
+    if cut.before or cut.function == FILE_SCOPE:
+        if cut.before == cut.after:
+            cut.fail("nothing is cut")
+        if not any(line.strip() for line in cut.before):
+            cut.fail("no line says where the cut is")
     if cut.missing and not cut.path.endswith(C + (".py",)):
         cut.fail(f"{MISSING} is for C and Python")
 
 
 # ---- finding ---------------------------------------------------------------
 
+def _function(cut, lines):
+    """The function that a cut is in."""
+    for f in functions.functions("\n".join(lines)):
+        if f.name == cut.function:
+            return f
+    return cut.fail("there is no such function")
+
+
 def _scopes(cut, lines):
     """(start, end) of the parts of a file in which a cut may be."""
     if not cut.path.endswith(C):
-        if cut.function != FILE_SCOPE:
-            cut.fail(f'in a file that is not C, write "{FILE_SCOPE}"')
         return [(0, len(lines))]
-    found = functions.functions("\n".join(lines))
     if cut.function == FILE_SCOPE:
+        found = functions.functions("\n".join(lines))
         return list(zip([0, *(f.end for f in found)],
                         [*(f.body for f in found), len(lines)]))
-    own = [(f.head, f.end) for f in found if f.name == cut.function]
-    if not own:
-        cut.fail("there is no such function")
-    return own
+    f = _function(cut, lines)
+    return [(f.head, f.end)]
 
 
 def find(cut, lines):
@@ -190,6 +199,9 @@ def context(cut):
 
 def span(cut, lines):
     """(start, end) of the lines that a cut replaces, among those of a file."""
+    if not cut.before:
+        f = _function(cut, lines)
+        return (f.body + 1, f.end - 1) if cut.after else (f.start, f.end)
     at = find(cut, lines)
     top, bottom = context(cut)
     return at + top, at + len(cut.before) - bottom

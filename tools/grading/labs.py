@@ -446,6 +446,14 @@ def all_cuts(root, lab, folder="cuts"):
     return found
 
 
+def replaced(root, lab, cut):
+    """The lines of the solution that a cut replaces."""
+    path = Path(root) / lab.solution(root, cut.path)
+    lines = path.read_text("utf-8").splitlines()
+    start, end = cuts.span(cut, lines)
+    return lines[start:end]
+
+
 def _foreign(root, lab):
     """[(lab, cut)] of all other labs."""
     return [(other, cut) for other in all_labs(root)

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tools.grading import lab as handout
 from tools.grading import labs
-from tools.grading.cuts import context
+from tools.grading.cuts import CutError, context
 from tools.grading.labs import LabError
 from tools.grading.tokens import SHORTEST, bare, tokens, windows
 
@@ -49,9 +49,9 @@ def solutions(root, lab):
     cuts, removed, given = labs.all_cuts(root, lab), [], ""
     for cut in cuts:
         top, bottom = context(cut)
-        before, after = (tokens(bare("\n".join(
-            lines[top:len(lines) - bottom])))[0]
-            for lines in (cut.before, cut.after))
+        before, after = (tokens(bare("\n".join(lines)))[0] for lines in (
+            labs.replaced(root, lab, cut),
+            cut.after[top:len(cut.after) - bottom]))
         removed.append(windows(before))
         given += f" {' '.join(after)} \n"
     return [Solution(lab.number, cut.task, cut.path, cut.function, frozenset(
@@ -158,4 +158,4 @@ def main():
 
 
 if __name__ == "__main__":
-    labs.command("leaks", main)
+    labs.command("leaks", main, CutError)

@@ -536,12 +536,11 @@ def solved():
     for lab in labs.all_labs(ROOT):
         given = " ".join(token for text in labs.handed_out(ROOT, lab).values()
                          for token in code(text))
-        for sheet in (ROOT / lab.folder / "cuts").iterdir():
-            for part in re.findall(r"(?:^-.*\n)+", sheet.read_text("utf-8"),
-                                   re.M):
-                for piece in windows(code(re.sub(r"^-", "", part, flags=re.M))):
-                    if f" {' '.join(piece)} " not in given:
-                        yield sheet.stem, piece
+        for cut in labs.all_cuts(ROOT, lab):
+            lines = labs.replaced(ROOT, lab, cut)
+            for piece in windows(code("\n".join(lines))):
+                if f" {' '.join(piece)} " not in given:
+                    yield cut.task, piece
 
 
 def noted():

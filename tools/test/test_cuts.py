@@ -166,6 +166,34 @@ def test_a_whole_function():
         "void split(struct page *);\n")
 
 
+def test_a_body_without_its_lines():
+    """It may be anything, also one in which a line occurs twice."""
+    sheet = "@@ mm/x.c: twice: t\n+    once();\n+\n+    LAB_MISSING\n"
+    assert cut(C, ("2.1", sheet)).endswith(f"""
+void twice(void)
+{{
+    once();
+
+    /* Task 2.1: t. See {PAGE}. */
+    lab_missing("2.1", "{PAGE}");
+}}
+""")
+
+
+@pytest.mark.parametrize("after", ["", "#endif\n", "\nint y;\n"])
+def test_a_function_goes_with_its_comment(after):
+    text = "int x;\n\n/* Returns\n * one. */\nint f(void)\n{\n    g();\n}\n"
+    sheet = "@@ mm/x.c: f: t\n"
+    assert cut(text + after, ("2.1", sheet)).split() == \
+        ("int x;\n" + after).split()
+
+
+def test_a_body_and_what_is_in_it():
+    """Two tasks may not cut both."""
+    with pytest.raises(cuts.CutError, match="the same lines"):
+        cut(C, ("2.1", HEAD + TO), ("2.2", HEAD + "-    two(p);\n"))
+
+
 def test_neighbours_and_their_context():
     """Cuts of two tasks may touch, and be each other's context."""
     first = ("@@ mm/x.c: join: a\n-    joined(p, k);\n+    a();\n"
@@ -208,6 +236,8 @@ MISFITS = [
      "which is not there"),
     ("no such function", "@@ mm/x.c: mergesort: t\n-    one(p);\n" + TO, 1,
      "no such function"),
+    ("no such body", "@@ mm/x.c: mergesort: t\n" + TO, 1, "no such function"),
+    ("nothing to go", "@@ mm/x.c: mergesort: t\n", 1, "no such function"),
     ("twice", "@@ mm/x.c: twice: t\n-    again();\n" + TO, 1,
      "more than once, at lines 28, 30: add context"),
     ("past the function", HEAD + "-    two(p);\n-}\n-\n" + TO, 1,
@@ -242,7 +272,9 @@ REFUSED = [
     ("no function", "@@ mm/x.c: t\n", 1, "begins with @@"),
     ("nothing cut", HEAD + "     one(p);\n", 1, "nothing is cut"),
     ("the same", HEAD + "-    one(p);\n+    one(p);\n", 1, "nothing is cut"),
-    ("no place", HEAD + TO, 1, "no line says where"),
+    ("no place", "@@ mm/x.c: file scope: t\n" + TO, 1, "no line says where"),
+    ("no lines", "@@ mm/x.c: file scope: t\n", 1, "nothing is cut"),
+    ("not in C", "@@ x.asm: f: t\n+    ret\n", 1, "in a file that is not C"),
     ("no call in it", "@@ x.asm: file scope: t\n-    ret\n" + TO, 1,
      "LAB_MISSING is for C and Python"),
 ]
