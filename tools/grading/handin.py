@@ -61,7 +61,7 @@ def listing(lab, handed, before):
             "as handed out"
         yield f"    {name:<{width}}  {len(data):>7,} bytes, {state}"
     text = b"".join(handed.files.values()).decode()
-    ids = [t.id for t in lab.tasks] + [lab.open.name if lab.open else ""]
+    ids = lab.tasks + [lab.open.name if lab.open else ""]
     left = [task for task in ids if f'lab_missing("{task}"' in text]
     if left:
         yield f"not written yet: task {', '.join(left)}"

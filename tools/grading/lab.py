@@ -173,7 +173,7 @@ def parse():
 def wanted_tasks(lab, text):
     """The tasks of TASKS=2.1,2.3, as a set."""
     tasks = {t for t in re.split(r"[\s,]+", text) if t}
-    known = [t.id for t in lab.tasks]
+    known = lab.tasks
     for task in sorted(tasks - set(known)):
         raise LabError(f"TASKS: lab {lab.number} has no task {task!s:.20}; "
                        f"there are {', '.join(known)}")

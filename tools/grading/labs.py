@@ -53,19 +53,12 @@ def command(name, main, *errors):
 # ---- lab.toml --------------------------------------------------------------
 
 @dataclass
-class Task:
-    id: str
-    title: str
-
-
-@dataclass
 class Test:
     """A test of the kernel, run in a machine of its own."""
     name: str
     tasks: list
     points: int
     hint: str
-    title: str = ""
     memory: str = "128"
     append: str = ""
     hidden: bool = False    # the grader alone runs it
@@ -88,10 +81,6 @@ class Question:
     def name(self):
         return self.id
 
-    @property
-    def title(self):
-        return self.text
-
 
 @dataclass
 class Open:
@@ -111,15 +100,14 @@ class Lab:
     folder: Path        # from the tree's root
     number: int
     title: str
-    hours: str
     reading: list
     files: list
+    tasks: list         # their numbers; the lab's page has their titles
     shift: int = 2
     cpus: int = 1
     mine: str = ""
     given: bool = False
     offers: list = field(default_factory=list)
-    tasks: list = field(default_factory=list)
     tests: list = field(default_factory=list)
     questions: list = field(default_factory=list)
     open: Open = None
@@ -160,24 +148,24 @@ TEXT, TEXTS, NUMBER, SWITCH = "a text", "a list of texts", "a number", \
     "true or false"
 KEYS = {
     "lab": {"number": (NUMBER, True), "title": (TEXT, True),
-            "hours": (TEXT, True), "reading": (TEXTS, True),
-            "files": (TEXTS, True), "shift": (NUMBER, False),
+            "reading": (TEXTS, True), "files": (TEXTS, True),
+            "tasks": (TEXTS, True), "shift": (NUMBER, False),
             "cpus": (NUMBER, False),
             "mine": (TEXT, False), "given": (SWITCH, False),
             "offers": (TEXTS, False)},
     "open": {"files": (TEXTS, True), "points": (NUMBER, True),
              "keep": (TEXTS, False)},
-    "task": {"id": (TEXT, True), "title": (TEXT, True)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
-             "title": (TEXT, False), "memory": (TEXT, False),
+             "memory": (TEXT, False),
              "append": (TEXT, False), "hidden": (SWITCH, False)},
     "question": {"id": (TEXT, True), "tasks": (TEXTS, True),
                  "points": (NUMBER, True), "text": (TEXT, True),
                  "hint": (TEXT, True), "form": (TEXT, True),
-                 "words": (TEXTS, False), "pristine": (SWITCH, False)},
+                 "words": (TEXTS, False), "each": (TEXTS, False),
+                 "pristine": (SWITCH, False)},
 }
-TABLES = {"task": Task, "test": Test, "question": Question}
+TABLES = {"test": Test, "question": Question}
 
 
 def _is_a(value, kind):
@@ -209,6 +197,22 @@ def _checked(table, kind, place):
     return table
 
 
+def _rows(row, place):
+    """The rows that a row of lab.toml means: itself, or one for each name in
+    `each`, with the name for {} in its texts and with the task in the same
+    place of `tasks`."""
+    names = row.pop("each", None)
+    if names is None:
+        return [row]
+    if len(names) != len(row["tasks"]):
+        raise LabError(f"{place}: each has {len(names)} names for "
+                       f"{len(row['tasks'])} tasks")
+    texts = {key: text for key, text in row.items() if isinstance(text, str)}
+    return [{**row, "tasks": [task], **{
+        key: text.replace("{}", name) for key, text in texts.items()}}
+            for name, task in zip(names, row["tasks"])]
+
+
 def parse(path):
     """A TOML file as data."""
     try:
@@ -229,13 +233,17 @@ def read(root, folder):
     for name, kind in TABLES.items():
         if not isinstance(lists[name], list):
             raise LabError(f"{path}: {name} must be written [[{name}]]")
-        rows = [kind(**_checked(row, name, f"{path}: {name} {number}"))
-                for number, row in enumerate(lists[name], 1)]
-        setattr(lab, name + "s", rows)
+        rows = []
+        for number, row in enumerate(lists[name], 1):
+            place = f"{path}: {name} {number}"
+            rows += _rows(_checked(row, name, place), place)
+        setattr(lab, name + "s", [kind(**row) for row in rows])
     if stage is not None:
         lab.open = Open(name=f"{lab.number}.open",
                         **_checked(stage, "open", f"{path}: open"))
     _check(root, lab, path)
+    # those of one task together
+    lab.questions.sort(key=lambda q: lab.tasks.index(q.tasks[-1]))
     return lab
 
 
@@ -257,13 +265,13 @@ def _check(root, lab, path):
 
 
 def _check_names(lab, fail):
-    names = [t.id for t in lab.tasks] + [i.name for i in lab.items]
+    names = lab.tasks + [i.name for i in lab.items]
     for name in names:
         if names.count(name) > 1:
             fail(f"{name} is there twice")
     for task in lab.tasks:
-        if not re.fullmatch(rf"{lab.number}\.\d+", task.id):
-            fail(f"task {task.id}: an id is {lab.number}., and a number")
+        if not re.fullmatch(rf"{lab.number}\.\d+", task):
+            fail(f"task {task}: an id is {lab.number}., and a number")
     for test in lab.tests:
         if not re.fullmatch(rf"{lab.number}\.[a-z]\w*", test.name):
             fail(f"test {test.name}: a name is {lab.number}., and a word")
@@ -275,7 +283,7 @@ def _check_names(lab, fail):
                  f"there are {', '.join(forms.FORMS)}")
         if (question.form == "word") != bool(question.words):
             fail(f"question {question.id}: words are for the form word")
-    known = {t.id for t in lab.tasks}
+    known = set(lab.tasks)
     for item in lab.items:
         if not item.tasks:
             fail(f"{item.name} needs no task, so doing nothing would earn it")
@@ -430,7 +438,7 @@ def all_cuts(root, lab, folder="cuts"):
     found = []
     for path in sorted((Path(root) / lab.folder / folder).glob("*")):
         name = path.relative_to(root)
-        if path.suffix != ".cut" or path.stem not in {t.id for t in lab.tasks}:
+        if path.suffix != ".cut" or path.stem not in lab.tasks:
             raise LabError(f"{name}: cuts of a task are in TASK.cut, and "
                            f"{lab.folder}/lab.toml has no task {path.stem}")
         try:
@@ -519,7 +527,7 @@ def given_parts(root, lab):
             (Path(root) / path).read_text("utf-8")
         found[path] = {f.name for f in functions.functions(text)
                        if not f.static} - set(lab.open.keep)
-    texts = _made(root, lab, {task.id for task in lab.tasks})
+    texts = _made(root, lab, lab.tasks)
     texts.update(_cut(root, lab, all_cuts(root, lab, "given"), texts))
     return {path: functions.part(
         texts.get(path) or (Path(root) / path).read_text("utf-8"), names,
@@ -576,8 +584,7 @@ def handed_out(root, lab, solved=(), texts=()):
 
 def solved(root, lab, texts=()):
     """The same, with all tasks done."""
-    every = {task.id for task in lab.tasks}
-    return handed_out(root, replace(lab, opened=False), every, texts)
+    return handed_out(root, replace(lab, opened=False), lab.tasks, texts)
 
 
 def all_open(root):

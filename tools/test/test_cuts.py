@@ -298,17 +298,9 @@ def test_refused_without_an_include():
 LAB_TOML = """\
 number = 2
 title = "Buddies"
-hours = "3"
 reading = ["paper 3.1"]
 files = ["mm/x.c"]
-
-[[task]]
-id = "2.1"
-title = "Split"
-
-[[task]]
-id = "2.2"
-title = "Merge"
+tasks = ["2.1", "2.2"]
 
 [[test]]
 name = "2.split"
@@ -326,11 +318,22 @@ hint = "which buddy?"
 OTHER_TOML = """\
 number = 3
 title = "A slab"
-hours = "3"
 reading = []
 files = ["mm/x.c"]
-task = [{ id = "3.1", title = "Three" }]
+tasks = ["3.1"]
 test = [{ name = "3.t", tasks = ["3.1"], points = 100, hint = "?" }]
+"""
+
+QUESTION = """\
+[[question]]
+id = "{}_half"
+each = ["left"]
+tasks = ["2.1", "2.2"]
+form = "word"
+words = ["{}"]
+points = 1
+text = "which {}?"
+hint = "?"
 """
 
 
@@ -379,10 +382,13 @@ def tree(tmp_path):
     ('["mm/x.c"]', "[]", "files is empty"),
     ('["mm/x.c"]', '["README.md"]',
      r"/cuts/2\.1\.cut:1: mm/x\.c is not among the files"),
-    ('id = "2.2"', 'id = "2.3"', "2.merge names the unknown task 2.2"),
-    ("[[task]]", 'open = { files = ["a.c"], points = 1 }\n[[task]]',
+    ('"2.1", "2.2"]', '"2.1", "2.3"]', "2.merge names the unknown task 2.2"),
+    ('"2.1", "2.2"]', '"2.1", "2.1"]', "2.1 is there twice"),
+    ('"2.1", "2.2"]', '"2.1", "3.2"]', "task 3.2: an id is 2., and a"),
+    ("[[test]]", 'open = { files = ["a.c"], points = 1 }\n[[test]]',
      "open: a.c is no C file among those that are handed in"),
-    ("[[task]]", "open = { files = [] }\n[[task]]", "open: points is missing"),
+    ("[[test]]", "open = { files = [] }\n[[test]]", "open: points is missing"),
+    ("[[test]]", QUESTION + '[[test]]', "question 1: each has 1 names for 2 t"),
     ("[[test]]", "[test]", "(?i)invalid|twice|cannot|overwrite"),
 ])
 def test_lab_toml_is_checked(tree, old, new, why):
@@ -392,6 +398,22 @@ def test_lab_toml_is_checked(tree, old, new, why):
     with pytest.raises(labs.LabError, match=why) as caught:
         labs.handed_out(tree, labs.load(tree, 2))
     assert "\n" not in str(caught.value)
+
+
+def test_a_question_for_each_of_several_names(tree):
+    """Those of one task are together; only texts have the name."""
+    folder = tree / "docs/labs/02-buddies"
+    (folder / "answers.toml").write_text("", encoding="utf-8")
+    text = LAB_TOML.replace("points = 40", "points = 36").replace(
+        '"mm/x.c"', '"mm/x.c", "docs/labs/02-buddies/answers.toml"')
+    sheet = QUESTION.replace('["left"]', '["left", "right"]')
+    (folder / "lab.toml").write_text(
+        text + sheet + sheet.replace("_half", "_end"), encoding="utf-8")
+    assert [(q.id, q.tasks, q.text, q.words)
+            for q in labs.load(tree, 2).questions] == [
+        (f"{name}_{part}", [task], f"which {name}?", ["{}"])
+        for name, task in (("left", "2.1"), ("right", "2.2"))
+        for part in ("half", "end")]
 
 
 @pytest.mark.parametrize("name, text, why", [
@@ -707,8 +729,8 @@ def test_the_open_stage(tree, tmp_path, tasks):
     """Heads without bodies and without static functions, but what is kept,
     whatever tasks are solved; what is a later lab's is an object."""
     path = tree / "docs/labs/02-buddies/lab.toml"
-    path.write_text(LAB_TOML.replace("[[task]]", '[open]\nfiles = ["mm/x.c"]\n'
-                                     'points = 9\nkeep = ["twice"]\n[[task]]',
+    path.write_text(LAB_TOML.replace("[[test]]", '[open]\nfiles = ["mm/x.c"]\n'
+                                     'points = 9\nkeep = ["twice"]\n[[test]]',
                                      1), "utf-8")
     (tree / "docs/labs/02-buddies/cuts/2.2.cut").unlink()
     done = lab(tree, "--lab", "2", "--out", tmp_path / "out", "--open",

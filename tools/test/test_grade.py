@@ -75,12 +75,10 @@ LAB_TEST(0, halves, LAB_EARLY)
     f"{FOLDER}/lab.toml": f"""\
 number = 0
 title = "Ends"
-hours = "none"
 reading = []
 files = ["{WORK}", "{SHEET}"]
+tasks = ["0.1", "0.2", "0.3"]
 open = {{ files = ["{WORK}"], points = 10 }}
-task = [{{ id = "0.1", title = "a" }}, {{ id = "0.2", title = "b" }},
-        {{ id = "0.3", title = "c" }}]
 
 [[test]]
 name = "0.doubles"

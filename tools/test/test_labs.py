@@ -81,14 +81,14 @@ class Bench:
         self.lab = lab
         self.tree = BUILD / "labs" / lab.folder.name
         shutil.rmtree(self.tree, ignore_errors=True)
-        tasks = {task.id for task in lab.tasks}
         self.solved = labs.solved(ROOT, lab)
         before = workshop.kind(ROOT, lab)[0]
         self.products, options = workshop.kind(self.tree, lab)
         self.options = [*options, *workshop.as_before(before)]
         workshop.copy_products(before, self.products)  # older than what is cut
-        handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT), tasks)
-        handout.write_extras(ROOT, lab, self.tree, 0, tasks)
+        handout.hand_out(ROOT, lab, self.tree, labs.tracked(ROOT),
+                         lab.tasks)
+        handout.write_extras(ROOT, lab, self.tree, 0, lab.tasks)
         self.checker = questions.load_checker(ROOT / lab.answers[1]) \
             if lab.questions else None
         self.solution = self.build({})
@@ -244,7 +244,7 @@ def test_pages(lab):
                  "challenge|no points"):
         assert any(re.search(word, part) for part in parts(page)), word
     text = page.read_text(encoding="utf-8")
-    for name in [t.id for t in lab.tasks] + [t.name for t in lab.tests]:
+    for name in lab.tasks + [t.name for t in lab.tests]:
         assert re.search(rf"(?<![\d.]){re.escape(name)}\b", text), name
     notes = ROOT / lab.folder / "INSTRUCTOR.md"
     for word in ("mistake", "year", "exam"):
@@ -375,7 +375,7 @@ def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
                for i, q in enumerate(lab.questions)}
     sheet = {str(lab.answers[0]): questions.write_answers(answers).decode()} \
         if lab.questions else {}
-    bench.build({**labs.handed_out(ROOT, lab, {lab.tasks[0].id}), **sheet})
+    bench.build({**labs.handed_out(ROOT, lab, {lab.tasks[0]}), **sheet})
     if not (bench.tree / ".venv").exists():
         (bench.tree / ".venv").symlink_to(ROOT / ".venv")
     here = grade(bench.tree, tmp_path / "here", "--here")
@@ -399,7 +399,7 @@ def test_a_student_sees_what_the_grader_says(bench, lab, tmp_path):
 
 
 @pytest.mark.parametrize("lab, task", params(
-    ((lab, task.id) for lab in LABS for task in lab.tasks),
+    ((lab, task) for lab in LABS for task in lab.tasks),
     two_of_the_quickest))
 def test_task_alone_earns_its_points(bench, lab, task):
     outcomes = bench.with_tasks({task})
@@ -439,7 +439,7 @@ def own_functions(lab):
 
 @pytest.mark.parametrize("lab, solved", params(
     ((lab, solved) for lab in LABS if lab.given
-     for solved in ("", *(task.id for task in lab.tasks))),
+     for solved in ("", *lab.tasks)),
     lambda lab, n: lab.number == 3 and n == 0))
 def test_each_task_is_at_work_before_the_others(bench, lab, solved):
     """With GIVEN=1 the kernel boots and runs programs whatever is written. It

@@ -57,10 +57,9 @@ CUT = """\
 LAB = """\
 number = {0}
 title = "?"
-hours = "1"
 reading = []
 files = ["{1}"]
-task = [{{ id = "{0}.1", title = "?" }}]
+tasks = ["{0}.1"]
 test = [{{ name = "{0}.t", tasks = ["{0}.1"], points = 100, hint = "?" }}]
 """
 
