@@ -59,7 +59,6 @@ class Test:
     tasks: list
     points: int
     hint: str
-    memory: str = "128"
     append: str = ""
     hidden: bool = False    # the grader alone runs it
 
@@ -157,7 +156,6 @@ KEYS = {
              "keep": (TEXTS, False)},
     "test": {"name": (TEXT, True), "tasks": (TEXTS, True),
              "points": (NUMBER, True), "hint": (TEXT, True),
-             "memory": (TEXT, False),
              "append": (TEXT, False), "hidden": (SWITCH, False)},
     "question": {"id": (TEXT, True), "tasks": (TEXTS, True),
                  "points": (NUMBER, True), "text": (TEXT, True),

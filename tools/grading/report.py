@@ -22,8 +22,7 @@ def debug_line(outcome):
     """The command that runs this test alone under GDB."""
     test = outcome.item
     words = " ".join(filter(None, [f"grade={test.name}", test.append]))
-    line = f'make gdb APPEND="{words}"'
-    return line + (f" MEM={test.memory}" if test.memory != "128" else "")
+    return f'make gdb APPEND="{words}"'
 
 
 def explanation(outcome):
