@@ -194,10 +194,10 @@ class Grader:
     def copies(lab, files):
         """A line about each file of the open stage that holds much of what the
         lab's other hand-out has."""
-        heads, solved = labs.handed_out(ROOT, lab), labs.solved(ROOT, lab)
+        heads, solved = labs.handed_out(ROOT, lab), labs.hand_in(ROOT, lab)
         for name in files.keys() & set(lab.open.files):
-            text = solved.get(name) or (ROOT / name).read_text("utf-8")
-            part = tokens.share(files[name].decode(), text, heads[name])
+            part = tokens.share(files[name].decode(), solved[name],
+                                heads[name])
             if part > COPIED:
                 yield f"{name}: holds {part:.0%} of the lab's own text"
 

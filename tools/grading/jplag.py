@@ -21,17 +21,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def write(folder, files):
     for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
+        workshop.write(folder / name, data)
 
 
 def lay_out(lab, trees, out):
     """Returns how many trees were taken. What cannot be is named."""
     names = [name for name in lab.files if name.endswith(".c")]
     write(out / "base", workshop.as_handed_out(ROOT, lab, names))
+    solution = labs.hand_in(ROOT, lab)
     write(out / "solutions/solution",
-          {name: (ROOT / lab.solution(ROOT, name)).read_bytes()
-           for name in names})
+          {name: solution[name].encode() for name in names})
     taken = 0
     for tree, name in zip(trees, grade.folder_names(trees)):
         try:

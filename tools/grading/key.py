@@ -26,13 +26,9 @@ def asked(number):
 
 def seeds(options):
     """{seed: names that have it}, in order."""
-    if not options.roster:
-        return {roster.seed_number(options.seed or "0"): []}
-    if options.seed:
-        raise labs.LabError("a roster has its own seeds")
     found = {}
-    for student in roster.read(options.roster):
-        found.setdefault(student.seed, []).append(student.name)
+    for name, seed in roster.chosen(options.seed, options.roster).items():
+        found.setdefault(seed, []).append(name)
     return dict(sorted(found.items()))
 
 
@@ -41,7 +37,7 @@ def key(lab, solve, machine, names):
     answers = solve(machine)
     if set(answers) != {q.id for q in lab.questions}:
         raise grading.GradeError("the lab's solve() has not found all answers")
-    lines = [f"# {grading.clean(name)}" for name in names]
+    lines = [f"# {grading.clean(name)}" for name in names if name]
     for q in lab.questions:
         lines += ["", f"# {q.text}",
                   questions.write_answers(

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from tools.grading import labs, roster, upstream
 from tools.grading.labs import LabError
-from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt
+from tools.grading.workshop import SEED_FILE, planted_seed, prebuilt, write
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -108,9 +108,7 @@ def hand_out(root, lab, out, names, solved=(), seed=0):
             target.write_text(text, encoding="utf-8")
             shutil.copymode(source, target)
     for name, data in prebuilt(root, lab).items():
-        target = Path(out) / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_bytes(data)
+        write(Path(out) / name, data)
 
 
 def version(root):
@@ -196,14 +194,7 @@ def empty_folder(text):
 
 def seeds_of(options):
     """{folder below OUT: seed} of the hand-outs to make."""
-    if not options.roster:
-        try:
-            return {"": roster.seed_number(options.seed or "0")}
-        except LabError as e:
-            raise LabError(f"SEED: {e}") from e
-    if options.seed:
-        raise LabError("SEED is one for all, ROSTER has those of each student")
-    found = {s.name: s.seed for s in roster.read(options.roster)}
+    found = roster.chosen(options.seed, options.roster)
     for name in found:
         if "/" in name or name in (".", ".."):
             raise LabError(f"ROSTER: {name} cannot be the name of a folder")

@@ -521,10 +521,8 @@ def given_parts(root, lab):
         if cut.function != cuts.FILE_SCOPE:
             found.setdefault(cut.path, set()).add(cut.function)
     for path in lab.open.files if lab.opened else ():
-        text = solved(root, lab).get(path) or \
-            (Path(root) / path).read_text("utf-8")
-        found[path] = {f.name for f in functions.functions(text)
-                       if not f.static} - set(lab.open.keep)
+        found[path] = {f.name for f in functions.functions(
+            hand_in(root, lab)[path]) if not f.static} - set(lab.open.keep)
     texts = _made(root, lab, lab.tasks)
     texts.update(_cut(root, lab, all_cuts(root, lab, "given"), texts))
     return {path: functions.part(
@@ -583,6 +581,13 @@ def handed_out(root, lab, solved=(), texts=()):
 def solved(root, lab, texts=()):
     """The same, with all tasks done."""
     return handed_out(root, replace(lab, opened=False), lab.tasks, texts)
+
+
+def hand_in(root, lab):
+    """{name: text} of the solution's hand-in files."""
+    done = solved(root, lab)
+    return {name: done.get(name) or (Path(root) / name).read_text("utf-8")
+            for name in lab.files}
 
 
 def all_open(root):

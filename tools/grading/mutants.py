@@ -34,13 +34,6 @@ KERNEL = "slate-workshop.elf"
 
 # ---- which -----------------------------------------------------------------
 
-def solution(lab):
-    """{name: text} of the hand-in files with all tasks done."""
-    done = labs.solved(ROOT, lab)
-    return {name: done.get(name) or (ROOT / name).read_text("utf-8")
-            for name in lab.files}
-
-
 def place_of(cut, text):
     """(start, end) of the characters that a cut replaces."""
     lines = text.splitlines(keepends=True)
@@ -50,7 +43,7 @@ def place_of(cut, text):
 
 def mutants_of(lab):
     """{mutant: task} of the solution's lines in C."""
-    found, texts = {}, solution(lab)
+    found, texts = {}, labs.hand_in(ROOT, lab)
     every = {name: mutate.mutants_of(name, text)
              for name, text in texts.items() if name.endswith(".c")}
     for cut in labs.all_cuts(ROOT, lab):
@@ -81,7 +74,7 @@ def solved_tree(lab, folder):
     """Makes the directory hold the lab's solution, built."""
     shop = workshop.Workshop(ROOT, folder, Budget(), workshop.as_before(
         workshop.kind(ROOT, lab)[0]))
-    shop.put({name: text.encode() for name, text in solution(lab).items()}, lab)
+    shop.put({}, lab)
     errors = shop.build().errors
     if errors:
         raise RuntimeError(errors)

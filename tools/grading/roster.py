@@ -92,6 +92,19 @@ def seeds(students):
     return {**found, **{s.name: s.seed for s in students}}
 
 
+def chosen(seed, path):
+    """{name: seed} of SEED, whose name is "", or of the roster `path`, as the
+    user typed them."""
+    if not path:
+        try:
+            return {"": seed_number(seed or "0")}
+        except LabError as e:
+            raise LabError(f"SEED: {e}") from e
+    if seed:
+        raise LabError("SEED is one for all, ROSTER has those of each student")
+    return {student.name: student.seed for student in read(path)}
+
+
 # ---- seeds for all ---------------------------------------------------------
 
 def give_seeds(students):

@@ -8,7 +8,6 @@ byte for byte, and earn all points. Exit status 1 if not.
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,7 @@ import time
 from pathlib import Path
 
 from tools.grading import grade as grader
-from tools.grading import labs, questions
+from tools.grading import labs, questions, workshop
 from tools.grading.budget import EACH, WHOLE
 from tools.grading.grading import GradeError
 
@@ -26,9 +25,8 @@ RESULTS = ("results.json", "junit.xml", "report.txt")
 
 def solution(lab, folder):
     """Writes the hand-in files of the solution."""
-    for name in lab.files:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / lab.solution(ROOT, name), folder / name)
+    for name, text in labs.hand_in(ROOT, lab).items():
+        workshop.write(folder / name, text.encode())
     if lab.questions:
         options = argparse.Namespace(patience=EACH, budget=WHOLE, work=None)
         checker = questions.load_checker(ROOT / lab.answers[1])

@@ -21,7 +21,7 @@ def key(*words):
     (["--lab", "99"], "there is no lab 99"),
     (["--lab", "4", "--seed", "x"], "x is no seed"),
     (["--lab", "4", "--roster", "/no/roster"], "/no/roster"),
-    (["--lab", "4", "--seed", "1", "--roster", "r"], "has its own seeds")))
+    (["--lab", "4", "--seed", "1", "--roster", "r"], "SEED is one for all")))
 def test_what_has_no_key(words, error):
     done = key(*words)
     assert (done.returncode, done.stdout) == (2, "")

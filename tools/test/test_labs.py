@@ -81,7 +81,7 @@ class Bench:
         self.lab = lab
         self.tree = BUILD / "labs" / lab.folder.name
         shutil.rmtree(self.tree, ignore_errors=True)
-        self.solved = labs.solved(ROOT, lab)
+        self.solved = labs.hand_in(ROOT, lab)
         before = workshop.kind(ROOT, lab)[0]
         self.products, options = workshop.kind(self.tree, lab)
         self.options = [*options, *workshop.as_before(before)]
@@ -99,11 +99,8 @@ class Bench:
     def put(self, files):
         """Puts {name: text} in the place of hand-in files; all others are
         those of the solution."""
-        for name in self.lab.files:
-            text = files.get(name, self.solved.get(name))
-            if text is None:
-                text = (ROOT / name).read_text(encoding="utf-8")
-            path = self.tree / name
+        for name, solved in self.solved.items():
+            text, path = files.get(name, solved), self.tree / name
             if path.read_text(encoding="utf-8") != text:
                 path.write_text(text, encoding="utf-8")
 
@@ -546,7 +543,7 @@ def test_wrong_solution_loses_what_it_says(bench, lab, patch, tmp_path):
 @each_lab
 def test_mutants_change_the_solution_alone(lab):
     """All lines but those that the cuts of its task replace stay."""
-    texts = mutants.solution(lab)
+    texts = labs.hand_in(ROOT, lab)
     for mutant, task in mutants.mutants_of(lab).items():
         kept = texts[mutant.file].splitlines()
         for cut in labs.all_cuts(ROOT, lab):
