@@ -120,6 +120,8 @@ def opened(tree):
     if packed is None:
         yield Path(tree), []
         return
+    if not packed.exists():
+        raise ArchiveError("is not there")
     if not packed.is_file():
         raise ArchiveError("is not a folder, and no archive")
     with tempfile.TemporaryDirectory(prefix="slate-") as folder:

@@ -60,6 +60,14 @@ def stamp(tree):
              ("open", bool), ("gcc", str)) if type(data.get(key)) is kind}
 
 
+def whose(seed, options):
+    """Whose hand-out has this seed, as a part of a message: a hint, since a
+    student can edit .lab."""
+    names = [name for name, given in options.roster.items() if given == seed]
+    return f"; its .lab has the seed of {' and '.join(names)}: rename the " \
+        "tree so, or use --name" if names and seed is not None else ""
+
+
 def seed_of(tree, own, options):
     """(seed, note for the instructor or None). `own` is what the tree's .lab
     says, which a student can edit; None: nothing."""
@@ -74,7 +82,7 @@ def seed_of(tree, own, options):
             raise Skipped(f"its .lab says that it was handed out with seed "
                           f"{own}: use --roster or --seed")
     elif name not in options.roster:
-        raise Skipped(f"{name} is not in the roster")
+        raise Skipped(f"{name} is not in the roster" + whose(own, options))
     elif options.roster[name] is None:
         raise Skipped(f"{name} is a group whose members have several seeds in "
                       "the roster: use --seed")
@@ -105,6 +113,19 @@ def which(tree, folder, options):
     if options.open or options.here and opened:
         lab = labs.open_stage(lab)
     return lab, seed, notes, grading.clean(said.get("version", ""))
+
+
+def nothing_of(lab, folder):
+    """Why a folder has none of the lab's files."""
+    number = stamp(workshop.inner(folder) or folder).get("lab", lab.number)
+    inside = sorted(p.name for p in folder.iterdir() if p.name[0] != ".")
+    if number != lab.number:
+        return f"is a tree of lab {number}"
+    if len(inside) < 2:
+        return f"has only {grading.clean(inside[0])}, which is no archive of " \
+            "`make handin`" if inside else "is empty"
+    return f"has none of the files of lab {lab.number} (an archive must be " \
+        "alone in its folder)"
 
 
 # ---- grading ---------------------------------------------------------------
@@ -171,9 +192,8 @@ class Grader:
         with archive.opened(tree) as (folder, left_out):
             lab, seed, notes, version = which(tree, folder, self.options)
             handed = workshop.collect(folder, lab.files)
-        if not handed.files:
-            raise Skipped(f"has none of the files of lab {lab.number} (an "
-                          "archive must be alone in its folder)")
+            if not handed.files:
+                raise Skipped(nothing_of(lab, folder))
         plain = workshop.as_handed_out(ROOT, lab, lab.files)
         self.budget.begin()
         with self.shop.alone():
@@ -314,6 +334,8 @@ def main():
     if len(rows) > 1:
         report.write_csv(rows, out / "summary.csv")
         print("\n" + report.summary(rows), end="")
+    elif (out.parent / "summary.csv").exists():  # one more of a class
+        report.write_csv([(out.name, rows[0][1])], out.parent / "summary.csv")
     if any(isinstance(grade, str) for _, grade in rows):
         return 2
     return 0 if all(grade.complete for _, grade in rows) else 1

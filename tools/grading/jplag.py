@@ -39,7 +39,10 @@ def lay_out(lab, trees, out):
         except (ArchiveError, OSError) as e:
             print(f"{tree}: {e}", file=sys.stderr)
             continue
-        for line in notes + handed.problems:
+        if not handed.files:
+            print(f"{tree}: has no source of lab {lab.number}", file=sys.stderr)
+            continue
+        for line in notes:
             print(f"{tree}: {line}", file=sys.stderr)
         write(out / "submissions" / name, handed.files)
         taken += 1

@@ -25,11 +25,11 @@ def asked(number):
 
 
 def seeds(options):
-    """{seed: names that have it}, in order."""
+    """{seed: names that have it}, in the order of the roster."""
     found = {}
     for name, seed in roster.chosen(options.seed, options.roster).items():
         found.setdefault(seed, []).append(name)
-    return dict(sorted(found.items()))
+    return found
 
 
 def key(lab, solve, machine, names):

@@ -49,6 +49,15 @@ uses what the lab offers: {allowed}
 lists it, and `make grade` prints what is not in the list. Parts of the kernel
 that other labs ask for are objects, in prebuilt/: leave the structures in the
 headers of mm/ and kernel/ as they are.
+
+If `git branch` lists `main` and `upstream`, this tree is a git repository. Your
+work is on the branch `main`: commit it as often as you like. When there is a
+newer hand-out of this lab,
+
+    make update FROM=dir-or-url
+
+merges what is new into your work, and says what to do if both changed the same
+lines. The branch `upstream` has what was handed out; leave it alone.
 """
 
 # For labs whose kernel does not boot before all is written.
@@ -62,17 +71,6 @@ OPEN = """
 This is the open stage: of {files} you have the heads of the
 functions. {page} says more. If all tests pass, it earns
 {points} points more.
-"""
-
-# For hand-outs that are git repositories.
-REPOSITORY = """
-This tree is a git repository. Your work is on the branch `main`: commit it as
-often as you like. When there is a newer hand-out of this lab,
-
-    make update FROM=dir-or-url
-
-merges what is new into your work, and says what to do if both changed the same
-lines. The branch `upstream` has what was handed out; leave it alone.
 """
 
 # For labs whose places for code are marked; those that plant bugs have none.
@@ -125,7 +123,7 @@ def last_change(root):
     return said if status == 0 else ""
 
 
-def write_extras(root, lab, out, seed, solved, git=False):
+def write_extras(root, lab, out, seed, solved):
     """Writes .lab, .headers and START-HERE.md."""
     tasks = ", ".join(f'"{task}"' for task in sorted(solved))
     (out / labs.STAMP).write_text(
@@ -151,8 +149,6 @@ def write_extras(root, lab, out, seed, solved, git=False):
     if lab.opened:
         text += OPEN.format(page=lab.page, files=" ".join(lab.open.files),
                             points=lab.open.points)
-    if git:
-        text += REPOSITORY
     (out / "START-HERE.md").write_text(text, encoding="utf-8")
 
 
@@ -169,9 +165,9 @@ def parse():
 
 
 def wanted_tasks(lab, text):
-    """The tasks of TASKS=2.1,2.3, as a set."""
-    tasks = {t for t in re.split(r"[\s,]+", text) if t}
+    """The tasks of TASKS=2.1,2.3 or TASKS=all, as a set."""
     known = lab.tasks
+    tasks = set(known if text == "all" else re.findall(r"[^\s,]+", text))
     for task in sorted(tasks - set(known)):
         raise LabError(f"TASKS: lab {lab.number} has no task {task!s:.20}; "
                        f"there are {', '.join(known)}")
@@ -218,7 +214,7 @@ def main():
     for name, seed in seeds.items():
         out = folder / name
         hand_out(ROOT, lab, out, names, solved, seed)
-        write_extras(ROOT, lab, out, seed, solved, options.git)
+        write_extras(ROOT, lab, out, seed, solved)
         if options.git:
             upstream.begin(out, f"Lab {lab.number}: {lab.title}",
                            last_change(ROOT))

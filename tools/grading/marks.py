@@ -76,20 +76,24 @@ def read_result(path):
 
 
 def read_results(folders):
-    """({(lab, submission): Result}, [a line about each that has none])."""
-    found, failed = {}, []
+    """({(lab, submission): Result}, {the same: a line about one without}). The
+    lab of what was refused is that of the folder's other results."""
+    found, failed = {}, {}
     for folder in map(Path, folders):
         paths = sorted(folder.glob("*/results.json"))
         if (folder / "results.json").exists():
-            raise LabError(f"{folder}: has the results of one tree, which "
-                           "belong into a folder of its name")
+            raise LabError(f"{folder}: results.json, report.txt and junit.xml "
+                           "are of one tree: move them into a folder of its "
+                           "name")
         if not paths:
             raise LabError(f"{folder}: no results in folders of submissions")
-        for result in map(read_result, paths):
+        read = [read_result(path) for path in paths]
+        numbers = {result.lab for result in read if not result.refused} or {0}
+        for result in read:
             key = result.lab, result.name
             if result.refused:
-                failed.append(f"{result.name}: not graded in {folder}: "
-                              f"{result.refused}")
+                failed |= {(lab, result.name): f"{result.name}: not graded in "
+                           f"{folder}: {result.refused}" for lab in numbers}
                 continue
             if key in found:
                 raise LabError(f"{folder}: {result.name} has results of lab "
@@ -211,7 +215,7 @@ def mark(result, student, late, left):
     return Mark(result, days, cost, value)
 
 
-def sheet(student, students, numbers, results, late):
+def sheet(student, students, numbers, results, failed, late):
     """A student's Sheet. Free late days are used in the order of the labs."""
     line, left = Sheet(student), late.free
     names = submissions_of(student, students)
@@ -219,7 +223,10 @@ def sheet(student, students, numbers, results, late):
         marks = [mark(results[lab, name], student, late, left)
                  for name in names if (lab, name) in results]
         if not marks:
-            line.notes.append(f"lab {lab}: nothing handed in")
+            line.notes.append(
+                f"lab {lab}: " + ("could not be graded" if
+                                  any((lab, name) in failed for name in names)
+                                  else "nothing handed in"))
             continue
         best = max(marks, key=lambda m: m.value)
         left -= best.late - best.cost
@@ -229,7 +236,7 @@ def sheet(student, students, numbers, results, late):
                 m.result.name for m in marks))
         if best.late:
             line.notes.append(
-                f"lab {lab}: {best.late} days late, {best.cost} count: "
+                f"lab {lab}: {best.late} days late, of which {best.cost} cost: "
                 f"{late.per_cent(best.cost):g} % of {best.result.score:g}")
     return line
 
@@ -252,7 +259,7 @@ def odd(results, failed, students, late):
     for lab, name in sorted(late.times.keys() - results.keys()):
         if lab in graded:
             yield f"lab {lab}: a time of {name}, and no result"
-    yield from failed
+    yield from dict.fromkeys(failed.values())
 
 
 # ---- output ----------------------------------------------------------------
@@ -336,7 +343,7 @@ def main():
     results, failed = read_results(options.folders)
     late = Late(options.late, read_times(options.times))
     numbers = sorted({lab for lab, _ in results} | set(late.due))
-    sheets = [sheet(student, students, numbers, results, late)
+    sheets = [sheet(student, students, numbers, results, failed, late)
               for student in students]
     print(table(sheets, numbers))
     if options.out:

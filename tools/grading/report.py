@@ -11,6 +11,8 @@ from tools.grading.grading import LINES, NOT_CHECKED, clean
 from tools.grading.labs import Test
 
 
+# Of summary.csv, beside one for each test and question.
+COLUMNS = ["submission", "lab", "seed", "score", "notes"]
 KEPT = "your instructor's grader checks it"
 
 # Where a hint would give away what nobody has tried. (Without a kernel the
@@ -162,6 +164,26 @@ def refuse(reason, folder):
 
 # ---- many ------------------------------------------------------------------
 
+def _first_error(grade):
+    """Why there is no kernel, or ""."""
+    lines = grade.build_errors.splitlines()
+    return clean(next((line for line in lines if "error: " in line),
+                      *lines[:1])) if lines else ""
+
+
+def _lost(grade):
+    """What a submission lost, in a line."""
+    lost = [o for o in grade.outcomes if o.state != "pass"]
+    if grade.build_errors:
+        return f"does not build: {_first_error(grade)}"
+    if not lost:
+        return "all earned"
+    if len(lost) < len(grade.outcomes):
+        return "lost: " + ", ".join(o.item.name for o in lost)
+    return "nothing written" if {o.state for o in lost} <= NOT_TRIED \
+        else f"lost: all {len(lost)}"
+
+
 def summary(rows):
     """A table of many grades: rows are (name, Grade or the error's text)."""
     width = max(len(name) for name, _ in rows)
@@ -170,8 +192,7 @@ def summary(rows):
         if isinstance(grade, str):
             lines.append(f"{name:<{width}}  not graded: {grade}")
             continue
-        lost = [o.item.name for o in grade.outcomes if o.state != "pass"]
-        said = ("lost: " + ", ".join(lost) if lost else "all earned") + \
+        said = _lost(grade) + \
             (f"; files not taken: {len(grade.problems)}"
              if grade.problems else "") + \
             (f"; notes: {len(grade.notes)}" if grade.notes else "")
@@ -180,21 +201,36 @@ def summary(rows):
 
 
 def write_csv(rows, path):
-    """One line per submission, one column per test."""
-    items = []
+    """One line per submission, one column per test. Lines of other submissions
+    that the file has remain."""
+    items, old = [], []
+    labs = {"", *(str(grade.lab.number) for _, grade in rows
+                  if not isinstance(grade, str))}
+    if path.exists():
+        with open(path, newline="", encoding="utf-8", errors="replace") as f:
+            reader = csv.DictReader(f)
+            old = [row for row in reader if row.get("lab") in labs]
+            items = [name for name in reader.fieldnames or ()
+                     if old and name not in COLUMNS]
     for _, grade in rows:
         if not isinstance(grade, str):
             items += [o.item.name for o in grade.outcomes
                       if o.item.name not in items]
     with open(path, "w", newline="", encoding="utf-8",
               errors="backslashreplace") as f:  # a name may be in Latin-1
-        out = csv.writer(f)
-        out.writerow(["submission", "lab", "seed", "score", *items, "notes"])
+        out = csv.DictWriter(f, [*COLUMNS[:-1], *items, COLUMNS[-1]], "",
+                             extrasaction="ignore")
+        out.writeheader()
         for name, grade in rows:
             if isinstance(grade, str):
-                out.writerow([name, "", "", "", *[""] * len(items), grade])
+                out.writerow({"submission": name, "notes": grade})
                 continue
-            scores = {o.item.name: o.score for o in grade.outcomes}
-            out.writerow([name, grade.lab.number, grade.seed, grade.score,
-                          *[scores.get(i, "") for i in items],
-                          " | ".join(grade.problems + grade.notes)])
+            first = _first_error(grade)
+            out.writerow({
+                "submission": name, "lab": grade.lab.number,
+                "seed": grade.seed, "score": grade.score,
+                **{o.item.name: o.score for o in grade.outcomes},
+                "notes": " | ".join([*grade.problems, *grade.notes,
+                                     *[first] * bool(first)])})
+        graded = {name for name, _ in rows}
+        out.writerows(row for row in old if row.get("submission") not in graded)

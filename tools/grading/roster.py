@@ -48,6 +48,8 @@ def table(path, *columns):
                 raise LabError(f"{path}: its first line must name the columns "
                                f"{', '.join(columns)}")
             yield rows
+    except OSError as e:
+        raise LabError(f"{path}: {e.strerror}") from e
     except UnicodeDecodeError as e:
         raise LabError(f"{path}: is not UTF-8") from e
     except csv.Error as e:

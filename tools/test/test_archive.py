@@ -135,7 +135,8 @@ def deep(path):
     (deep, "is no .tar.gz archive"),
     (lambda path: path.write_bytes(b"text"), "is no .tar.gz archive"),
     (lambda path: path.write_bytes(b""), "is no .tar.gz archive"),
-    (lambda path: None, "is not a folder, and no archive"),
+    (lambda path: None, "is not there"),
+    (lambda path: os.mkfifo(path), "is not a folder, and no archive"),
 ])
 def test_an_archive_that_is_refused(tmp_path, make, said):
     path = tmp_path / "a.tar.gz"

@@ -479,7 +479,7 @@ def test_the_others_are_graded(graded):
     """The grader names a path that is no tree, and a tree without a lab."""
     out, done = graded.others()
     assert done.returncode == 2
-    assert "gone: is not a folder" in done.stderr
+    assert "gone: is not there" in done.stderr
     assert "stranger: stranger is not in the roster" in done.stderr
     assert "bad-stamp: which lab?" in done.stderr
     assert "Traceback" not in done.stderr + done.stdout

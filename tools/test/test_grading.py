@@ -15,7 +15,8 @@ import pytest
 from conftest import ROOT
 from tools.grading import budget, forms
 from tools.grading import grade as grader
-from tools.grading import grading, questions, report, workshop
+from tools.grading import grading, labs, questions, report, workshop
+from tools.grading import lab as hand_out
 from tools.grading.grading import Grade, Outcome
 from tools.grading.labs import Question as LabQuestion
 from tools.grading.labs import Test as LabTest
@@ -42,6 +43,63 @@ def test_a_name_that_is_not_utf_8_is_in_the_summary(tmp_path):
     report.write_csv([("J\udcfcrg", "is not a folder")], tmp_path / "rows")
     assert "\nJ\\udcfcrg,,,,is not a folder\n" in \
         (tmp_path / "rows").read_text("utf-8")
+
+
+def graded(*states, number=2, error=""):
+    """A Grade whose tests have these states."""
+    lab = type("Lab", (), {"number": number})
+    return Grade(lab, [Outcome(LabTest(f"2.{i}", ["2.1"], 5, "h"), state)
+                       for i, state in enumerate(states)], error)
+
+
+@pytest.mark.parametrize("grade, said", (
+    (graded("pass", "pass"), "all earned"),
+    (graded("pass", "fail"), "lost: 2.1"),
+    (graded("panic", "fail"), "lost: all 2"),
+    (graded("not written", "no answer"), "nothing written"),
+    (graded("no kernel", error="gcc\nx.c:3: error: no ;\n"),
+     "does not build: x.c:3: error: no ;")))
+def test_a_zero_is_explained_in_the_summary(grade, said):
+    assert report.summary([("a", grade)]).endswith(f"  {said}\n")
+
+
+def test_the_table_of_a_class_keeps_who_is_not_graded_again(tmp_path):
+    table = tmp_path / "summary.csv"
+    report.write_csv([("a", graded("fail", "fail")), ("b", "is empty"),
+                      ("c", graded("pass", number=3))], table)
+    report.write_csv([("c", graded("pass", "fail")),
+                      ("a", graded("pass", error="x: error: y\n"))], table)
+    assert table.read_text("utf-8").splitlines() == [
+        "submission,lab,seed,score,2.0,2.1,notes", "c,2,0,5,5,0,",
+        "a,2,0,5,5,,x: error: y", "b,,,,,,is empty"]
+
+
+@pytest.mark.parametrize("names, said", (
+    ([], "is empty"), (["hand.zip"], "has only hand.zip, which is no archive "),
+    (["a.zip", "b"], "has none of the files of lab 2 ("),
+    ([".lab", "x"], "is a tree of lab 1")))
+def test_a_tree_without_the_files_is_explained(names, said, tmp_path):
+    for name in names:
+        (tmp_path / name).write_text("lab = 1\n", "utf-8")
+    assert grader.nothing_of(SimpleNamespace(number=2),
+                             tmp_path).startswith(said)
+
+
+def test_all_tasks_have_a_word():
+    lab = labs.load(ROOT, 2)
+    assert hand_out.wanted_tasks(lab, "all") == set(lab.tasks)
+    with pytest.raises(labs.LabError, match="no task nine"):
+        hand_out.wanted_tasks(lab, "2.1 nine")
+
+
+def test_a_tree_of_another_name_may_have_the_seed_of_a_student():
+    options = SimpleNamespace(name=None, seed=None, here=False,
+                              roster={"alice": 7, "bob": 8, "carol": 7})
+    for seed, said in (7, "; its .lab has the seed of alice and carol: "), \
+            (9, ""), (None, ""):
+        with pytest.raises(grader.Skipped,
+                           match=f"^bob_102 is not in the roster{said}"):
+            grader.seed_of("bob_102.tar.gz", seed, options)
 
 
 @pytest.mark.parametrize("state, told", (

@@ -27,11 +27,13 @@ def test_layout(tmp_path):
         (alice / name).parent.mkdir(parents=True, exist_ok=True)
         (alice / name).write_bytes(b"alice\n")
     archive.pack(tmp_path / "bob.tar.gz", {buddy: b"bob\n"})
+    (tmp_path / "dave").mkdir()
     done = jplag("--lab", "2", "--out", out, alice, tmp_path / "bob.tar.gz",
-                 tmp_path / "eve")
+                 tmp_path / "dave", tmp_path / "eve")
     assert done.returncode == 2
-    assert f"{tmp_path}/eve: is not a folder" in done.stderr
-    assert f"bob.tar.gz: {stat} is missing" in done.stderr
+    assert f"{tmp_path}/eve: is not there" in done.stderr
+    assert f"{tmp_path}/dave: has no source of lab 2\n" in done.stderr
+    assert done.stdout.startswith("2 of 4 submissions")
     assert files(out / "submissions") == {
         f"alice/{buddy}": b"alice\n", f"alice/{stat}": b"alice\n",
         f"bob/{buddy}": b"bob\n"}

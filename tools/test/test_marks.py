@@ -102,7 +102,7 @@ def test_marks_of_a_term(term):
     # day is used; the extension is enough for lab 2.
     assert marks["dave"]["lab 1 days late"] == "1"
     assert marks["dave"]["lab 1"] == "60" and marks["dave"]["lab 2"] == "22.5"
-    assert "lab 2: 2 days late, 1 count: 90 % of 90" in said
+    assert "lab 2: 2 days late, of which 1 cost: 90 % of 90" in said
     assert "dave       60    22.5   82.5\n" in said
 
 
@@ -128,11 +128,12 @@ def test_what_is_missing_is_said(term):
 
 def test_what_to_look_at(term, tmp_path):
     report.refuse("is not a folder", tmp_path / "lab1/carol")
-    said, status, _ = term({"lab1/alice": (1, 80, 2), "lab1/eve": (1, 9, 0),
+    said, status, marks = term({"lab1/alice": (1, 80, 2), "lab1/eve": (1, 9, 0),
                             "lab1/J\udcfcrg": (1, 9, 0)},
                            late=LATE.replace("dave", "eva"))
     assert status == 1
     assert "look at lab 1: no time of eve, which counts as in time\n" in said
+    assert "lab 1: could not be graded" in marks["carol"]["notes"]
     assert "look at lab 2: an extension of eva, not in the roster\n" in said
     assert "look at lab 1: eve is not in the roster\n" in said
     assert "look at lab 1: J\\udcfcrg is not in the roster\n" in said
@@ -204,7 +205,7 @@ def test_results_that_are_none(term, tmp_path):
     assert status == 2 and "not what tools/grade writes" in said
     (tmp_path / "lab1/results.json").write_text("{}", "utf-8")
     said, status, _ = term({}, tmp_path / "lab1")
-    assert status == 2 and "which belong into a folder of its name" in said
+    assert status == 2 and "are of one tree: move them into a folder" in said
     said, status, _ = term({"lab2/bob": (1, 1, 1), "lab3/bob": (1, 2, 1)})
     assert status == 2 and "bob has results of lab 1 in another folder" in said
 
