@@ -65,8 +65,7 @@ static void banner(unsigned processors, bool ticks)
     print_memory("Slate: ", page_usable, " of memory, ");
     print_memory("", buddy_free_pages(), " free");
     if (page_beyond != 0)
-        kprintf("; %u MiB above the direct map unused",
-                (unsigned)(page_beyond >> 20));
+        kprintf("; %u MiB unused", (unsigned)(page_beyond >> 20));
     if (processors > 1 && cpu_limit == 1)
         kprintf("\n%u processors; Slate uses one", processors);
     if (protection != 0)

@@ -67,7 +67,7 @@ extern struct page *page_array;
 extern size_t page_count;
 
 extern size_t page_usable;   /* frames of the array that are RAM */
-extern uint64_t page_beyond; /* bytes of RAM beyond the array */
+extern uint64_t page_beyond; /* bytes of RAM that it leaves out */
 
 /* The memory map that page_init was given. */
 extern const struct mem_region *page_regions;
