@@ -10,6 +10,7 @@
 #define TRIES 80
 
 static struct kmem_cache *subject;
+static size_t size; /* of its objects, or of a kmem_zalloc */
 
 static size_t held_pages(void)
 {
@@ -57,16 +58,9 @@ static size_t fail_nth(bool (*op)(void), void (*undo)(void))
 
 /* ---- create ------------------------------------------------------------- */
 
-static bool create_small(void)
+static bool create(void)
 {
-    subject = kmem_cache_create("t_fail", 100, 0, NULL, NULL);
-    KT_TRUE((kmem_cache_find("t_fail") != NULL) == (subject != NULL));
-    return subject != NULL;
-}
-
-static bool create_large(void)
-{
-    subject = kmem_cache_create("t_fail", 1000, 0, NULL, NULL);
+    subject = kmem_cache_create("t_fail", size, 0, NULL, NULL);
     KT_TRUE((kmem_cache_find("t_fail") != NULL) == (subject != NULL));
     return subject != NULL;
 }
@@ -78,13 +72,15 @@ static void destroy(void)
 
 KTEST(kmem_failure, create_of_a_small_cache)
 {
-    KT_EQ(fail_nth(create_small, destroy), 1);
+    size = 100;
+    KT_EQ(fail_nth(create, destroy), 1);
 }
 
 KTEST(kmem_failure, create_of_a_large_cache)
 {
+    size = 1000;
     /* The cache's slab and the hash table, or its slab. */
-    KT_EQ(fail_nth(create_large, destroy), 2);
+    KT_EQ(fail_nth(create, destroy), 2);
 }
 
 /* ---- grow --------------------------------------------------------------- */
@@ -111,14 +107,16 @@ static void free_one(void)
 
 KTEST(kmem_failure, growth_of_a_small_cache)
 {
-    KT_REQUIRE(create_small());
+    size = 100;
+    KT_REQUIRE(create());
     KT_EQ(fail_nth(alloc_one, free_one), 1);
     destroy();
 }
 
 KTEST(kmem_failure, growth_of_a_large_cache)
 {
-    KT_REQUIRE(create_large());
+    size = 1000;
+    KT_REQUIRE(create());
     /* The slab's page, its kmem_slab, its bufctls. */
     KT_EQ(fail_nth(alloc_one, free_one), 3);
     destroy();
@@ -144,7 +142,8 @@ KTEST(kmem_failure, growth_that_runs_out_of_bufctls_half_way)
 {
     uint32_t inuse = kmem_inuse(kmem_bufctl_cache);
 
-    KT_REQUIRE(create_large());
+    size = 1000;
+    KT_REQUIRE(create());
     bufctls_had = kmem_bufctl_cache->cache_slab_chunks - 2;
     KT_EQ(fail_nth(alloc_under_shortage, free_one), 4);
     kmem_cache_reap(subject, KMEM_REAP_ALL);
@@ -277,49 +276,40 @@ KTEST(kmem_failure, rescale_overtaken_by_a_reap)
 
 /* ---- kmem_alloc --------------------------------------------------------- */
 
-static bool alloc_large(void)
+static bool alloc_sized(void)
 {
-    test_obj[0] = kmem_alloc(5 * PAGE_SIZE, KM_NOSLEEP);
+    test_obj[0] = kmem_zalloc(size, KM_NOSLEEP);
     return test_obj[0] != NULL;
 }
 
-static void free_large(void)
+static void free_sized(void)
 {
-    kmem_free(test_obj[0], 5 * PAGE_SIZE);
-}
-
-static bool alloc_class(void)
-{
-    test_obj[0] = kmem_zalloc(3000, KM_NOSLEEP);
-    return test_obj[0] != NULL;
-}
-
-static void free_class(void)
-{
-    kmem_free(test_obj[0], 3000);
+    kmem_free(test_obj[0], size);
 }
 
 KTEST(kmem_failure, kmem_alloc_of_whole_pages)
 {
-    KT_GE(fail_nth(alloc_large, free_large), 8);
+    size = 5 * PAGE_SIZE;
+    KT_GE(fail_nth(alloc_sized, free_sized), 8);
 }
 
 KTEST(kmem_failure, kmem_alloc_of_a_class)
 {
-    KT_GE(fail_nth(alloc_class, free_class), 3);
+    size = 3000;
+    KT_GE(fail_nth(alloc_sized, free_sized), 3);
 }
 
 /* ---- a supplier that fails at the n-th call ----------------------------- */
 
 /* Allocates until the supplier, which has `limit` pages, fails; then frees. */
-static void check_supplier(size_t size, size_t limit)
+static void check_supplier(size_t object, size_t limit)
 {
     struct test_supply s;
     struct kmem_cache *cp;
     size_t n = 0;
 
     test_supply_init(&s, limit);
-    cp = kmem_cache_create_from("t_fail", size, 0, test_ctor, test_dtor,
+    cp = kmem_cache_create_from("t_fail", object, 0, test_ctor, test_dtor,
                                 &s.supply);
     KT_REQUIRE(cp != NULL);
     while ((test_obj[n] = kmem_cache_alloc(cp, KM_NOSLEEP)) != NULL)

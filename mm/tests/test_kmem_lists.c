@@ -6,16 +6,7 @@
  */
 #include "mm/tests/kmem_test.h"
 
-#define PER 8 /* objects in a slab */
-
-static struct kmem_cache *make(size_t slabs)
-{
-    struct kmem_cache *cp = kmem_cache_create("t_list", 500, 0, NULL, NULL);
-
-    KT_REQUIRE(cp != NULL && cp->cache_slab_chunks == PER);
-    test_alloc(cp, 0, slabs * PER);
-    return cp;
-}
+#define PER TEST_WS_PER /* objects in a slab */
 
 /* The slab that objects number k·PER … are in. */
 static struct kmem_slab *slab(struct kmem_cache *cp, size_t k)
@@ -32,15 +23,9 @@ static bool listed(struct kmem_cache *cp, struct kmem_slab *a,
            test_slab(cp, 2) == c && (c == NULL || test_slab(cp, 3) == NULL);
 }
 
-static void end(struct kmem_cache *cp)
-{
-    TEST_VERIFY(cp);
-    test_destroy(cp);
-}
-
 KTEST(kmem, S34_full_then_partial_then_free)
 {
-    struct kmem_cache *cp = make(3);
+    struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *a = slab(cp, 0);
     struct kmem_slab *b = slab(cp, 1);
     struct kmem_slab *c = slab(cp, 2);
@@ -59,12 +44,12 @@ KTEST(kmem, S34_full_then_partial_then_free)
     test_free(cp, 2 * PER, 3 * PER);
     KT_TRUE(listed(cp, b, a, c));
     KT_TRUE(cp->cache_freelist == b);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S34_list_is_circular_both_ways)
 {
-    struct kmem_cache *cp = make(5);
+    struct kmem_cache *cp = test_ws_make(5);
     struct kmem_slab *sp = &cp->cache_null;
 
     for (unsigned i = 0; i < 6; i++) {
@@ -73,12 +58,12 @@ KTEST(kmem, S34_list_is_circular_both_ways)
     }
     KT_TRUE(sp == &cp->cache_null);
     test_free(cp, 0, 5 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S34_freelist_pointer_of_an_exhausted_cache_is_the_sentinel)
 {
-    struct kmem_cache *cp = make(0);
+    struct kmem_cache *cp = test_ws_make(0);
 
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     KT_TRUE(cp->cache_null.slab_head == NULL);
@@ -90,12 +75,12 @@ KTEST(kmem, S34_freelist_pointer_of_an_exhausted_cache_is_the_sentinel)
     kmem_cache_reap(cp, KMEM_REAP_ALL);
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     KT_TRUE(test_slab(cp, 0) == NULL);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S35_partial_slabs_before_free_ones)
 {
-    struct kmem_cache *cp = make(3);
+    struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *b = slab(cp, 1);
     void *obj;
 
@@ -108,13 +93,13 @@ KTEST(kmem, S35_partial_slabs_before_free_ones)
     KT_TRUE(kmem_slab_of(obj) == kmem_slab_of(test_obj[2 * PER]));
     kmem_cache_free(cp, obj);
     test_free(cp, 0, 2 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 /* No free slab is used while two partial ones have a free buffer. */
 KTEST(kmem, S35_free_slabs_are_the_last_resort)
 {
-    struct kmem_cache *cp = make(4);
+    struct kmem_cache *cp = test_ws_make(4);
     struct kmem_slab *d = slab(cp, 3);
 
     test_free(cp, 3 * PER, 4 * PER);
@@ -131,12 +116,12 @@ KTEST(kmem, S35_free_slabs_are_the_last_resort)
     test_free(cp, 1, PER);
     test_free(cp, PER + 2, 3 * PER);
     test_free(cp, 4 * PER, 4 * PER + 4);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S36a_last_buffer_moves_the_pointer_only)
 {
-    struct kmem_cache *cp = make(3);
+    struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *a = slab(cp, 0);
     struct kmem_slab *b = slab(cp, 1);
     struct kmem_slab *c = slab(cp, 2);
@@ -152,12 +137,12 @@ KTEST(kmem, S36a_last_buffer_moves_the_pointer_only)
     KT_TRUE(listed(cp, c, b, a));
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
     test_free(cp, 0, 3 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S36b_slab_no_longer_full_is_the_freelists_head)
 {
-    struct kmem_cache *cp = make(3);
+    struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *a = slab(cp, 0);
     struct kmem_slab *b = slab(cp, 1);
     struct kmem_slab *c = slab(cp, 2);
@@ -176,12 +161,12 @@ KTEST(kmem, S36b_slab_no_longer_full_is_the_freelists_head)
     test_free(cp, 1, PER);
     test_free(cp, PER + 1, 2 * PER);
     test_free(cp, 2 * PER + 4, 3 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S36c_free_slab_goes_to_the_tail)
 {
-    struct kmem_cache *cp = make(3);
+    struct kmem_cache *cp = test_ws_make(3);
     struct kmem_slab *a = slab(cp, 0);
     struct kmem_slab *b = slab(cp, 1);
     struct kmem_slab *c = slab(cp, 2);
@@ -199,12 +184,12 @@ KTEST(kmem, S36c_free_slab_goes_to_the_tail)
     test_free(cp, 1, PER);
     KT_TRUE(listed(cp, b, c, a));
     KT_TRUE(cp->cache_freelist == b);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S36d_new_slab_is_the_freelists_head_and_the_lists_tail)
 {
-    struct kmem_cache *cp = make(2);
+    struct kmem_cache *cp = test_ws_make(2);
     struct kmem_slab *c;
 
     KT_TRUE(cp->cache_freelist == &cp->cache_null);
@@ -213,7 +198,7 @@ KTEST(kmem, S36d_new_slab_is_the_freelists_head_and_the_lists_tail)
     KT_TRUE(cp->cache_freelist == c);
     KT_TRUE(kmem_slab_prev(&cp->cache_null) == c);
     test_free(cp, 0, 2 * PER + 1);
-    end(cp);
+    test_ws_end(cp);
 }
 
 /* One object in a slab: it is full or free, never partial. */
@@ -239,14 +224,15 @@ KTEST(kmem, S36_slabs_of_one_object)
     kmem_cache_free(cp, test_obj[0]);
     test_free(cp, 2, 3);
     KT_EQ(cp->cache_free_slabs, 3);
-    end(cp);
+    TEST_VERIFY(cp);
+    test_destroy(cp);
 }
 
 /* Destroying a slab unlinks only that slab: links and freelists of all others
  * stay. */
 KTEST(kmem, S37_reclaim_touches_one_slab)
 {
-    struct kmem_cache *cp = make(4);
+    struct kmem_cache *cp = test_ws_make(4);
     struct kmem_slab *sp[4];
     struct kmem_bufctl *heads[4];
 
@@ -264,18 +250,18 @@ KTEST(kmem, S37_reclaim_touches_one_slab)
         KT_TRUE(sp[i]->slab_head == heads[i]);
     test_free(cp, 0, PER);
     test_free(cp, PER + 3, 3 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S38_last_freed_is_first_allocated)
 {
-    struct kmem_cache *cp = make(1);
+    struct kmem_cache *cp = test_ws_make(1);
 
     test_free(cp, 2, 6);
     for (size_t i = 6; i-- > 2;)
         KT_TRUE(kmem_cache_alloc(cp, KM_SLEEP) == test_obj[i]);
     test_free(cp, 0, PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 static void check_ascending(size_t size)
@@ -304,7 +290,7 @@ KTEST(kmem, S38_fresh_slab_hands_out_ascending_addresses)
  * first, though another has fewer free buffers. */
 KTEST(kmem, S39_partial_slabs_are_not_sorted_by_fullness)
 {
-    struct kmem_cache *cp = make(2);
+    struct kmem_cache *cp = test_ws_make(2);
     struct kmem_slab *b = slab(cp, 1);
 
     test_free(cp, 0, 1);
@@ -313,12 +299,12 @@ KTEST(kmem, S39_partial_slabs_are_not_sorted_by_fullness)
     KT_EQ(b->slab_refcnt, 2);
     test_free(cp, 1, PER);
     test_free(cp, PER + 6, 2 * PER);
-    end(cp);
+    test_ws_end(cp);
 }
 
 KTEST(kmem, S40_full_partial_and_free_in_the_statistics)
 {
-    struct kmem_cache *cp = make(6);
+    struct kmem_cache *cp = test_ws_make(6);
     struct kmem_cache_stat stat;
     struct kmem_slab_stat s;
     static const uint8_t states[] = {KMEM_SLAB_FULL, KMEM_SLAB_FULL,
@@ -338,5 +324,5 @@ KTEST(kmem, S40_full_partial_and_free_in_the_statistics)
     }
     KT_TRUE(!kmem_slab_stat(cp, 6, &s));
     test_free(cp, 2 * PER + 5, 6 * PER);
-    end(cp);
+    test_ws_end(cp);
 }

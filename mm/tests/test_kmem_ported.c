@@ -30,22 +30,13 @@ static void check_torture(uint32_t *seed, size_t min, size_t max)
     test_destroy(cp);
 }
 
-KTEST(kmem_ported, splat_5_slab_small)
+KTEST(kmem_ported, splat_5_and_6_slabs)
 {
     uint32_t seed = 5;
 
     test_constructed_reset();
     for (unsigned i = 0; i < 100; i++)
         check_torture(&seed, 32, PAGE_SIZE);
-    KT_EQ(test_ctors, test_dtors);
-    KT_EQ(test_bad, 0);
-}
-
-KTEST(kmem_ported, splat_6_slab_large)
-{
-    uint32_t seed = 6;
-
-    test_constructed_reset();
     for (unsigned i = 0; i < TEST_MANY(10, 60); i++)
         check_torture(&seed, PAGE_SIZE, TEST_MANY(KIB(16), KIB(512)));
     KT_EQ(test_ctors, test_dtors);

@@ -330,13 +330,9 @@ KTEST(kmem, S43_the_first_interval_begins_when_the_allocator_is_up)
 
 KTEST(kmem, S43_the_interval_can_be_set)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = make_after_poll(1);
 
-    KT_REQUIRE(cp != NULL);
-    kmem_update_poll();
     kmem_ws_interval = 100;
-    test_alloc(cp, 0, TEST_WS_PER);
-    test_free(cp, 0, TEST_WS_PER);
     host_clock_ms += 99;
     kmem_update_poll();
     test_ws_expect(cp, 1, 0, 0);
@@ -431,13 +427,8 @@ static void let_pass(uint32_t hours)
 
 KTEST(kmem, S43_idle_time_of_free_slabs)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = make_after_poll(1);
 
-    KT_REQUIRE(cp != NULL);
-    kmem_update_poll();
-    test_alloc(cp, 0, 1);
-    KT_EQ(idle_updates(cp), 0);
-    test_free(cp, 0, 1);
     host_clock_ms += kmem_update_due() - 1;
     kmem_update_poll();
     KT_EQ(idle_updates(cp), 0);
@@ -471,12 +462,8 @@ KTEST(kmem, S43_idle_time_of_a_slab_that_was_never_used)
 
 KTEST(kmem, S43_idle_time_does_not_wrap)
 {
-    struct kmem_cache *cp = kmem_cache_create("t_ws", 500, 0, NULL, NULL);
+    struct kmem_cache *cp = make_after_poll(1);
 
-    KT_REQUIRE(cp != NULL);
-    kmem_update_poll();
-    test_alloc(cp, 0, 1);
-    test_free(cp, 0, 1);
     let_pass(19);
     KT_EQ(idle_updates(cp), 19 * 240);
     let_pass(12 * 24);

@@ -84,9 +84,7 @@ static void leaks_of(const char *letters, size_t size)
     void ***obj = (void ***)test_obj;
 
     set_root();
-    test_alloc(cp, 0, 9);
-    for (size_t i = 0; i < 9; i++)
-        memset(obj[i], 0, size);
+    alloc_cleared(cp, 9, size);
     root[1] = obj[0];
     obj[0][1] = (char *)obj[1] + size - 1;
     obj[1][size / sizeof(void *) - 1] = obj[2];
@@ -340,9 +338,7 @@ KTEST(kmem_debug, words_that_point_to_a_buffer)
     size_t most = 0;
 
     set_root();
-    test_alloc(cp, 0, 4);
-    for (size_t i = 0; i < 4; i++)
-        memset(obj[i], 0, 64);
+    alloc_cleared(cp, 4, 64);
     root[ROOTS - 1] = obj[0] + 3;
     root[4] = root[5] = obj[0];
     obj[1][64 / sizeof(void *) - 1] = obj[0];
