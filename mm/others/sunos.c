@@ -50,7 +50,7 @@
 #include "mm/page.h"
 
 enum sunos_policy sunos_policy = SUNOS_BETTER;
-enum sunos_return sunos_return = SUNOS_AT_ONCE;
+bool sunos_at_once = true;
 bool sunos_inline;
 struct sunos_node *sunos_root;
 
@@ -405,7 +405,7 @@ static void block_put(void *p, size_t asked, struct other_cache *c, bool now)
     other_count_free(&heap, c, asked, size, 0);
     sunos_free_bytes += size;
     if (now)
-        give((uintptr_t)p, size, sunos_return == SUNOS_AT_ONCE);
+        give((uintptr_t)p, size, sunos_at_once);
     else
         note_later((uintptr_t)p, size);
     other_end(&heap);

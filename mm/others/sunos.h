@@ -14,15 +14,10 @@ enum sunos_policy {
     SUNOS_LEFTMOST
 };
 
-/* When whole free pages go back. */
-enum sunos_return {
-    SUNOS_NEVER,
-    SUNOS_AT_ONCE,
-    SUNOS_PRESSURE
-};
-
 extern enum sunos_policy sunos_policy;
-extern enum sunos_return sunos_return;
+
+/* Whether whole free pages go back at once, not only under pressure. */
+extern bool sunos_at_once;
 
 /* Whether the node of a free block is its first bytes, not a node from a page
  * of nodes. Then a block is at least as large as a node. */

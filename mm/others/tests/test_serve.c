@@ -307,7 +307,7 @@ KTEST(serve, a_request_may_wait)
 
 KTEST(serve, free_pages_return_under_pressure)
 {
-    sunos_return = SUNOS_PRESSURE;
+    sunos_at_once = false;
     take_all();
     while (blocks > 0)
         kmem_free(block[--blocks], BLOCK);

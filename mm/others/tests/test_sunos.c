@@ -38,7 +38,7 @@ KTEST(sunos, E2_neighbours_are_joined)
     static const int order[] = {1, 0, 2, 3};
     static const size_t left[] = {2, 2, 2, 1};
     char *p[4];
-    sunos_return = SUNOS_NEVER;
+    sunos_at_once = false;
     other_test_start(&sunos_allocator);
     for (int i = 0; i < 4; i++) {
         p[i] = get(64);
@@ -62,7 +62,7 @@ static void start_free(const size_t (*block)[2], size_t n)
 {
     char *base;
 
-    sunos_return = SUNOS_NEVER;
+    sunos_at_once = false;
     other_test_start(&sunos_allocator);
     base = get(8 * PAGE_SIZE);
     for (size_t i = 0; i < n; i++)
@@ -197,7 +197,7 @@ KTEST(sunos, E6_random_operations_return_all_pages)
 /* Pages of nodes separate runs. */
 KTEST(sunos, E6_random_operations_keep_all_pages)
 {
-    sunos_return = SUNOS_NEVER;
+    sunos_at_once = false;
     other_test_start(&sunos_allocator);
     other_test_random(4, 20000, 9000);
     KT_GE(sunos_stat.stat_node_pages + 1, sunos_stat.stat_nodes);

@@ -43,7 +43,7 @@ static void small_header(void)
 
 static void keep_pages(void)
 {
-    sunos_return = SUNOS_NEVER;
+    sunos_at_once = false;
 }
 
 static void leftmost(void)
