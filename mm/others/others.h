@@ -51,8 +51,7 @@ struct supply {
     size_t supply_fixed; /* bytes of all pages of records */
     size_t supply_held;
     size_t supply_peak;
-    uint64_t supply_gets; /* pages, as are the next */
-    uint64_t supply_returns;
+    uint64_t supply_returns; /* pages */
 };
 
 /* Contiguous pages, or NULL. Their contents are undefined, their descriptors

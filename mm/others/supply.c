@@ -28,12 +28,10 @@ static bool take_quota(struct supply *s, size_t pages)
 static void count_get(struct supply *s, size_t pages, bool got)
 {
     mm_lock(&s->supply_lock);
-    if (got) {
-        s->supply_gets += pages;
+    if (got)
         s->supply_peak = MAX(s->supply_peak, s->supply_held);
-    } else {
+    else
         s->supply_held -= pages;
-    }
     mm_unlock(&s->supply_lock);
 }
 
