@@ -93,8 +93,8 @@ KTEST(kmem, S1_every_character_of_a_name)
     }
 }
 
-/* Before the allocator's own caches exist, the chunk decides: it has a word
- * more if the objects are constructed. */
+/* kmem_init makes the first cache. Before the allocator's own caches exist, the
+ * chunk decides: it has a word more if the objects are constructed. */
 KTEST(kmem, no_large_objects_before_their_caches)
 {
     struct kmem_cache *cp;

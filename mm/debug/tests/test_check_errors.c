@@ -520,7 +520,7 @@ KTEST(kmem_debug, S8_destroy_names_allocated_objects)
     test_destroy(cp);
 }
 
-/* ---- the end ------------------------------------------------------------ */
+/* ---- a free within a free ----------------------------------------------- */
 
 /* A destructor frees its object, which is being freed. */
 static struct kmem_cache *again;
