@@ -11,6 +11,8 @@ struct supply test_pages;
 size_t test_align = 8;
 
 static const struct other_allocator *test_allocator;
+static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
+static void (*meanwhile)(void);
 static char *arena;
 static uintptr_t info[TEST_PAGES][SUPPLY_INFO_WORDS];
 static uint8_t used[TEST_PAGES];
@@ -21,6 +23,7 @@ void other_test_start(const struct other_allocator *a)
     if (arena == NULL)
         arena = aligned_alloc(MIB(4), TEST_PAGES * PAGE_SIZE);
     supply_arena(&test_pages, arena, TEST_PAGES, info, used);
+    arena_get = test_pages.supply_get;
     a->op_init(&test_pages);
 }
 
@@ -60,6 +63,25 @@ unsigned test_waste(void)
     return (
         unsigned)(((st.stat_held - st.stat_requested) * 200 + st.stat_held) /
                   (2 * st.stat_held));
+}
+
+static void *get_meanwhile(struct supply *s, size_t pages, size_t align)
+{
+    s->supply_get = arena_get;
+    meanwhile();
+    return s->supply_get(s, pages, align);
+}
+
+void other_test_meanwhile(void (*fn)(void))
+{
+    meanwhile = fn;
+    test_pages.supply_get = get_meanwhile;
+}
+
+void *other_test_no_pages(struct supply *s UNUSED, size_t pages UNUSED,
+                          size_t align UNUSED)
+{
+    return NULL;
 }
 
 /* ---- the operations ----------------------------------------------------- */
@@ -119,6 +141,14 @@ static uint32_t random_below(uint32_t n)
 /* Objects that are constructed. An allocated one stays so in these tests. */
 static unsigned constructed;
 
+static bool filled(const unsigned char *p, size_t size, unsigned char is)
+{
+    for (size_t i = 0; i < size; i++)
+        if (p[i] != is)
+            return false;
+    return true;
+}
+
 static void construct(void *obj, size_t size)
 {
     memset(obj, 0x55, size);
@@ -127,16 +157,9 @@ static void construct(void *obj, size_t size)
 
 static void destroy(void *obj, size_t size)
 {
+    KT_REQUIRE(filled(obj, size, 0x55));
     memset(obj, 0xaa, size);
     constructed--;
-}
-
-static bool filled(const unsigned char *p, size_t size, unsigned char is)
-{
-    for (size_t i = 0; i < size; i++)
-        if (p[i] != is)
-            return false;
-    return true;
 }
 
 /* One that has them constructed; alignments; one of whole pages. */
@@ -190,6 +213,7 @@ static void remove_block(struct block *b)
 void other_test_random(unsigned seed, unsigned ops, size_t most)
 {
     unsigned n = 0;
+    struct other_stat st;
 
     state = seed;
     for (size_t i = 0; i < ARRAY_SIZE(cache); i++)
@@ -218,33 +242,24 @@ void other_test_random(unsigned seed, unsigned ops, size_t most)
     KT_EQ(test_counts().stat_internal, 0);
     if (test_allocator->op_cache_create == NULL) /* a slab keeps its index */
         KT_EQ(test_counts().stat_metadata % 512, 0); /* of pages, not blocks */
+    st = test_counts();
+    KT_TRUE(get(0) == OTHER_NOTHING);
+    put(OTHER_NOTHING, 0);
+    KT_EQ(test_counts().stat_allocs, st.stat_allocs);
+    KT_EQ(test_counts().stat_frees, st.stat_frees);
     other_test_check();
 }
 
 /* ---- objects that stay constructed --------------------------------------- */
 
-#define CONSTRUCTED 0x66
-#define IN_A_SLAB   13
+#define IN_A_SLAB 13
 
-static unsigned constructed, destroyed;
-
-static void count_up(void *obj, size_t size)
-{
-    memset(obj, CONSTRUCTED, size);
-    constructed++;
-}
-
-static void count_down(void *obj, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        KT_REQUIRE(((char *)obj)[i] == CONSTRUCTED);
-    constructed--;
-}
+static unsigned destroyed;
 
 void other_test_constructed(void)
 {
     struct other_cache c = {
-        .other_size = 300, .other_ctor = count_up, .other_dtor = count_down};
+        .other_size = 300, .other_ctor = construct, .other_dtor = destroy};
     void *obj;
 
     constructed = 0;
@@ -275,7 +290,7 @@ static void check_meanwhile(void *obj UNUSED, size_t size UNUSED)
 void other_test_going_back(void)
 {
     struct other_cache c = {.other_size = 300,
-                            .other_ctor = count_up,
+                            .other_ctor = construct,
                             .other_dtor = check_meanwhile};
     void *obj[3 * IN_A_SLAB];
 
@@ -289,4 +304,21 @@ void other_test_going_back(void)
     KT_EQ(destroyed, ARRAY_SIZE(obj));
     KT_EQ(test_held(), 0);
     other_test_check();
+}
+
+/* ---- mistakes of clients ------------------------------------------------- */
+
+void other_test_mistakes(struct other_cache *c, char *last)
+{
+    char *p = get(100);
+    char *whole = get(3 * PAGE_SIZE);
+
+    KT_PANICS(put(p, 300), "is not an object of 512 bytes");
+    KT_PANICS(put(p + 8, 100), "is not an object of 128 bytes");
+    KT_PANICS(put(whole, 100), "is not an object of 128 bytes");
+    KT_PANICS(put(whole, 5 * PAGE_SIZE), "is not a block of 20480 bytes");
+    KT_PANICS(put(p, 3 * PAGE_SIZE), "is not a block of 12288 bytes");
+    KT_PANICS(put_object(c, p), "is not an object of 300 bytes");
+    KT_PANICS(put_object(c, last + 300), "is not an object of 300 bytes");
+    KT_PANICS(put(&p, 100), "is not memory");
 }

@@ -31,9 +31,17 @@ unsigned test_waste(void);
 /* The alignment of alloc(), 8 unless a case changes it. */
 extern size_t test_align;
 
+/* Calls `fn` once, while the next page is got, like an interrupt or another
+ * task. */
+void other_test_meanwhile(void (*fn)(void));
+
+/* A supply_get without a page. */
+void *other_test_no_pages(struct supply *s, size_t pages, size_t align);
+
 /* `ops` random operations, 52 % of them allocations, of 1 … `most` bytes or of
  * caches, each on any processor, with a check after each 50, and then frees
- * everything and destroys the caches. What blocks contain must last. */
+ * everything and destroys the caches. What blocks contain must last, and a
+ * block of no bytes is nothing. */
 void other_test_random(unsigned seed, unsigned ops, size_t most);
 
 /* Cases of allocators with slabs, of which each has 13 objects of 300 bytes:
@@ -41,3 +49,6 @@ void other_test_random(unsigned seed, unsigned ops, size_t most);
  * invariants hold while objects are destroyed, when other slabs wait for it. */
 void other_test_constructed(void);
 void other_test_going_back(void);
+
+/* Wrong frees are reported. `last` is the last object in its slab. */
+void other_test_mistakes(struct other_cache *c, char *last);

@@ -319,20 +319,15 @@ KTEST(sunos, pressure_returns_blocks_that_wait)
     KT_EQ(sunos_laters, 0);
 }
 
-static void *(*arena_get)(struct supply *s, size_t pages, size_t align);
-
 /* Another task puts the blocks that wait into the tree. */
-static void *get_meanwhile(struct supply *s, size_t pages, size_t align)
+static void take_one(void)
 {
-    s->supply_get = arena_get;
     get(16);
-    return arena_get(s, pages, align);
 }
 
-static void *check_meanwhile(struct supply *s, size_t pages, size_t align)
+static void check(void)
 {
     KT_TRUE(sunos_allocator.op_check() == NULL);
-    return arena_get(s, pages, align);
 }
 
 KTEST(sunos, what_others_do_while_a_page_is_got)
@@ -340,16 +335,16 @@ KTEST(sunos, what_others_do_while_a_page_is_got)
     char *p[1000];
 
     other_test_start(&sunos_allocator);
-    arena_get = test_pages.supply_get;
-    test_pages.supply_get = check_meanwhile;
-    for (int i = 0; i < 1000; i++)
+    for (int i = 0; i < 1000; i++) {
+        other_test_meanwhile(check);
         p[i] = get(16);
+    }
     test_pages.supply_quota = test_pages.supply_held;
     for (int i = 0; i < 1000; i += 2)
         put(p[i], 16);
     KT_TRUE(sunos_laters != 0);
     test_pages.supply_quota = TEST_PAGES;
-    test_pages.supply_get = get_meanwhile;
+    other_test_meanwhile(take_one);
     get(16);
     KT_EQ(sunos_laters, 0);
     other_test_check();
@@ -367,10 +362,7 @@ KTEST(sunos, without_memory_it_returns_null)
     KT_EQ(test_held(), 1);
     test_pages.supply_quota = 2;
     get(64);
-    KT_TRUE(get(0) == OTHER_NOTHING);
-    put(OTHER_NOTHING, 0);
     KT_EQ(test_counts().stat_fails, 2);
-    KT_EQ(test_counts().stat_frees, 0);
     KT_EQ(c.other_fails, 1);
     other_test_check();
 }
