@@ -504,6 +504,7 @@ def test_contents_of_a_hand_out(tree, tmp_path):
     assert (out / "mm/x.c").read_text(encoding="utf-8") == ALL_CUT
     assert "seed = 7\n" in (out / ".lab").read_text(encoding="utf-8")
     start = (out / "START-HERE.md").read_text(encoding="utf-8")
+    assert "make update" in start  # a later hand-out may go into a repository
     assert L + "README.md" in start
     assert 'grep -n "Task 2\\." mm/x.c\n' in start
     assert os.access(out / "tools/setup", os.X_OK)
@@ -755,8 +756,9 @@ def test_hand_outs_in_the_tree_are_not_of_it(tree, tmp_path):
     assert not {n for n in files(tmp_path / "out") if "first" in n}
 
 
-def test_solved_tasks(tree, tmp_path):
-    lab(tree, "--lab", "2", "--out", tmp_path / "out", "--tasks", "2.1,2.2")
+@pytest.mark.parametrize("tasks", ["2.1,2.2", "all"])
+def test_solved_tasks(tree, tmp_path, tasks):
+    lab(tree, "--lab", "2", "--out", tmp_path / "out", "--tasks", tasks)
     assert "lab_missing" not in (tmp_path / "out/mm/x.c").read_text("utf-8")
 
 
@@ -806,7 +808,8 @@ def test_marks_and_line_ends_of_other_editors(tree, tmp_path, name, change):
     (["--lab", "2", "--out", "new", "--tasks", "2.1,2.8"], "no task 2.8"),
     (["--lab", "2", "--out", "new", "--seed", "-1"], "SEED: -1 is no seed"),
     (["--lab", "2", "--out", "new", "--open"], "lab 2 has no open stage"),
-    (["--lab", "2", "--out", "new", "--roster", "no.csv"], "no.csv"),
+    (["--lab", "2", "--out", "new", "--roster", "no.csv"],
+     "lab: no.csv: No such file"),
     (["--lab", "2", "--out", "new", "--roster", "x", "--seed", "1"],
      "SEED is one for all"),
 ])

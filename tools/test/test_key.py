@@ -33,16 +33,16 @@ def test_the_key_of_a_roster(tmp_path):
     """Lab 4's checker computes its answers from the paper alone: it accepts
     the key of its seed, and not that of another."""
     roster = tmp_path / "roster.csv"
-    roster.write_text("name,seed\nann,3\nbob,5\ncid,3\n", encoding="utf-8")
+    roster.write_text("name,seed\nbob,5\nann,3\ncid,3\n", encoding="utf-8")
     done = key("--lab", "4", "--roster", str(roster), "--work",
                str(tmp_path / "work"))
     assert done.returncode == 0, done.stderr
     texts = done.stdout.split("# lab 4, Caches: ")
     assert [text.splitlines()[:3] for text in texts] == [
-        [], ["seed 3", "# ann", "# cid"], ["seed 5", "# bob", ""]]
+        [], ["seed 5", "# bob", ""], ["seed 3", "# ann", "# cid"]]
     check = questions.load_checker(
         ROOT / labs.load(ROOT, 4).answers[1])["check"]
-    for seed, text in zip((3, 5), texts[1:]):
+    for seed, text in zip((5, 3), texts[1:]):
         answers = labs.tomllib.loads("# " + text)
         assert set(check(answers, SimpleNamespace(seed=seed)).values()) == \
             {None}
