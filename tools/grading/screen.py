@@ -52,10 +52,11 @@ SECTIONS = re.compile(
     r"\.comment|\.note\.GNU-stack|\.(sym|str|shstr)tab|")
 
 # Instructions that change or read more than registers and memory, as objdump
-# names them; and those of the locks' inline functions, which all may have.
+# names them; and those of the locks' inline functions, which all may have. The
+# compiler writes ud2 where C has undefined behaviour; it can only panic.
 PRIVILEGED = re.compile(
     r"(in|out|ins|outs)[bwl]?|cli|sti|hlt|[ls][gil]dt\w*|[ls]msw|[ls]tr|clts|"
-    r"invlpg|invd|wbinvd|rd\w+|wrmsr|int\w*|iret\w*|sys\w+|ud\w*|lret\w*|"
+    r"invlpg|invd|wbinvd|rd\w+|wrmsr|int\w*|iret\w*|sys\w+|lret\w*|"
     r"lcall\w*|ljmp\w*|cpuid|pushf\w*|popf\w*")
 SPECIAL = re.compile(r"%(cr|db|dr|tr)\d")  # registers of a mov
 OF_LOCKS = {"cli", "popf", "pushf"}
