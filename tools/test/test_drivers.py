@@ -161,8 +161,8 @@ def test_refused(outside):
             f"{name}: the name {name}: no such file or directory\n"
             f"{name}: exit code 1\n")
     assert machine.command("run date") == (
-        "date: driver rtc does not run; at slate>, `run -b -s names`, then "
-        "`run -b -s rtc` start it: no such file or directory\n"
+        "date: no driver rtc is registered; at slate>: `servers`; `kill` rtc "
+        "if it runs; `run -b -s names` if names does not; `run -b -s rtc`\n"
         "date: exit code 1\n")
     assert machine.command("run tempo") == (
         "tempo: beat (`run -b -s beat` starts it): no such file or "

@@ -98,6 +98,19 @@ def test_a_driver_without_its_device_is_not_tried_again(kernel):
         result.text
 
 
+def test_servers_that_run_before_the_session_are_used(kernel):
+    """Nothing dies, and servers that need them start."""
+    result = qemu.run(
+        kernel, "run -b -s names; run sleep 0; run -b -s rtc; run -p init "
+        "sh -c 'date; serial status; sleep 1'; verify; poweroff",
+        append="start=rtc,uart", extra=["-serial", "null"]).good()
+    assert "server-ended" not in result.named, result.explain()
+    for name in ("names", "rtc"):
+        assert f"init: {name} was started before this session" in result.text
+    assert re.search(r"^20\d\d-", result.text, re.M), result.explain()
+    assert "serial: " not in result.text, result.explain()
+
+
 @pytest.mark.parametrize("start, says", [
     ("nothing", "init: there is no server nothing"),
     ("rtc,,names", None),

@@ -12,6 +12,7 @@ int main(int argc, char **argv)
 {
     int (*ask)(struct rtc_time * t) = rtc_time;
     struct rtc_time t;
+    bool failed;
     int c;
 
     while ((c = getopt(argc, argv, "w")) != -1) {
@@ -21,11 +22,13 @@ int main(int argc, char **argv)
     }
     if (optind != argc)
         usage("[-w]");
-    if (ask(&t) < 0)
-        err(1, "driver rtc%s",
-            errno == ENOENT ? " does not run; at slate>, `run -b -s names`, "
-                              "then `run -b -s rtc` start it"
-                            : "");
+    failed = ask(&t) < 0;
+    if (failed && errno == ENOENT)
+        errx(1, "no driver rtc is registered; at slate>: `servers`; `kill` rtc "
+                "if it runs; `run -b -s names` if names does not; "
+                "`run -b -s rtc`");
+    if (failed)
+        err(1, "driver rtc");
     printf("%u-%02u-%02u %02u:%02u:%02u\n", t.rtc_year, t.rtc_month, t.rtc_day,
            t.rtc_hour, t.rtc_minute, t.rtc_second);
     return 0;

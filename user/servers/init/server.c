@@ -119,8 +119,14 @@ static void run(const struct server *s) __attribute__((noreturn));
 static void run(const struct server *s)
 {
     setpgid(0, 0);
-    if (grant_take(name_of(s)) < 0 && errno != EPERM)
-        err(1, "cannot take the grant of %s", name_of(s));
+    if (grant_take(name_of(s)) < 0 && errno != EPERM) {
+        if (errno != EBUSY)
+            err(1, "cannot take the grant of %s", name_of(s));
+        tellx("%s was started before this session, which uses it; to restart "
+              "it, end this session, and at slate>: `servers`, `kill PID`",
+              name_of(s));
+        exit(0);
+    }
     execv(s->server_argv[0], s->server_argv);
     err(errno == ENOENT ? 127 : 126, "%s", s->server_argv[0]);
 }
@@ -145,7 +151,8 @@ static bool need_is_ready(struct server *all, const char *name, unsigned depth)
     const struct server *need = server_find(all, name);
 
     (void)depth;
-    return need != NULL && need->server_pid != 0 && server_is_ready(need);
+    return need != NULL && !(need->server_wanted && need->server_pid == 0) &&
+           server_is_ready(need);
 }
 
 /* Waits until a server is ready, or has ended. */

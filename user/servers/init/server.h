@@ -7,6 +7,9 @@
  *            pause if it died soon  <──┘
  *                                      └ ended with status 0, or EXIT_ABSENT:
  *                                        done
+ *
+ * A server that somebody else started is used as it is: the task that init
+ * started for it ends with status 0.
  */
 #pragma once
 
