@@ -62,6 +62,11 @@ class Outcome:
         points = self.item.points * share / 2
         return int(points) if points == int(points) else points
 
+    @property
+    def kept(self):
+        """Whether nothing here can judge it, whatever the kernel is."""
+        return self.state == NOT_CHECKED and not self.text
+
 
 @dataclass
 class Grade:
@@ -80,7 +85,8 @@ class Grade:
 
     @property
     def complete(self):
-        return all(o.state == "pass" for o in self.outcomes)
+        """Whether no point is lost."""
+        return all(o.state == "pass" or o.kept for o in self.outcomes)
 
 
 # ---- output of machines ----------------------------------------------------

@@ -56,18 +56,13 @@ def _row(outcome, width):
 def _unchecked(outcomes, width):
     """One line about all answers, or tests, that only the instructor can
     check."""
-    left = [o.item.points for o in outcomes if _is_kept(o)]
+    left = [o.item.points for o in outcomes if o.kept]
     if not left:
         return []
-    tests = any(isinstance(o.item, Test) for o in outcomes if _is_kept(o))
+    tests = any(isinstance(o.item, Test) for o in outcomes if o.kept)
     name = f"{len(left)} {'test' if tests else 'answer'}{'s' * (len(left) > 1)}"
     return [f"{name:<{width}}  {f'?/{sum(left)}':>7}  {NOT_CHECKED:<12}  "
             f"{KEPT}"]
-
-
-def _is_kept(outcome):
-    """Whether nothing here can judge it, whatever the kernel is."""
-    return outcome.state == NOT_CHECKED and not outcome.text
 
 
 def _build_errors(grade):
@@ -87,11 +82,11 @@ def table(grade):
         lines += ["the kernel does not build:"]
         lines += ["    " + line for line in _build_errors(grade)]
     for outcome in grade.outcomes:
-        if not _is_kept(outcome):
+        if not outcome.kept:
             lines.append(_row(outcome, width))
             lines += ["    " + line for line in explanation(outcome)]
     lines += _unchecked(grade.outcomes, width)
-    left = sum(o.item.points for o in grade.outcomes if _is_kept(o))
+    left = sum(o.item.points for o in grade.outcomes if o.kept)
     most = 100 + (lab.open.points if lab.opened else 0)
     lines += ["", f"{'total':<{width}}  {grade.score:g}/{most - left}" +
               (f", and {left} points that are not checked here" if left

@@ -136,8 +136,10 @@ def test_what_a_tree_without_the_checker_says(sheet, states):
     lab = lab_of(question("sum"), question("why"))
     found = grader.answers_of(lab, sheet.encode())
     assert [o.state for o in found] == states
-    text = report.table(Grade(lab, found))
+    grade = Grade(lab, found)
+    text = report.table(grade)
     left = states.count("not checked")
+    assert grade.complete == (left == len(states))
     assert ("because" in text) == ("unreadable" in states or
                                    "wrong form" in states)
     assert (f"{left} answer" in text) == (left > 0)
