@@ -113,10 +113,8 @@ static int help_command(const char *name)
     const struct shell_command *c = shell_find(name);
     const char *text = text_about(name);
 
-    if (!c && shell_only_workshop(name))
-        return 1;
     if (!c)
-        return shell_error("no command \"%.32s\"; `help` lists them", name);
+        return shell_unknown(name);
     usage_show(c);
     help_print_line(text);
     kprintf("\n");

@@ -153,7 +153,7 @@ static const struct shell_command *synonym(const char *name)
     return NULL;
 }
 
-static int unknown(const char *name)
+int shell_unknown(const char *name)
 {
     const struct shell_command *c = synonym(name);
 
@@ -190,7 +190,7 @@ static int run_words(char **argv)
     int result = 1;
 
     if (!c)
-        return unknown(argv[0]);
+        return shell_unknown(argv[0]);
     current = c->command_name;
     if (outer == self && !shell_reporting)
         debugcon_event("{\"event\":\"command\",\"name\":\"%s\",\"ms\":%u}",

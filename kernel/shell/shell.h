@@ -82,6 +82,9 @@ extern const char *const shell_workshop_commands[];
 /* If only the workshop kernel has a command of that name, says so: true. */
 bool shell_only_workshop(const char *name);
 
+/* Says that no command has that name, and which was perhaps meant: 1. */
+int shell_unknown(const char *name);
+
 /* Reads and runs commands for ever, on both consoles. */
 void shell_run(void) __attribute__((noreturn));
 

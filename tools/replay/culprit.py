@@ -110,7 +110,8 @@ def program_report():
             if frame:
                 return ProgramReport(frame.read_var("text").string())
     raise Fail("no heap error is reported in this recording; kmem.debug=FPZU "
-               "makes the kernel look for them")
+               "makes the kernel look for them; of a leaked object: "
+               "slate culprit ADDR")
 
 
 def to_report():
@@ -335,7 +336,7 @@ class Culprit(Command):
         store = next(stores(address, WORD), None)
         if store is None:
             raise Fail(f"0x{address:08x} was not written in this recording "
-                       "before this moment")
+                       "before this moment; `continue` to its end first")
         value = int.from_bytes(store.after, "little")
         print(f"0x{address:08x} became 0x{value:08x} by {store.blamed[0]}")
         print_place(store.blamed)

@@ -66,6 +66,9 @@ class Wishes:
         if not self.memory.rstrip("MG").isdigit():
             sys.exit(f"{who}: MEM={self.memory} is not a number of MiB, as in "
                      "MEM=16")
+        if not self.memory.endswith("G") and int(self.memory.rstrip("M")) < 2:
+            sys.exit(f"{who}: MEM={self.memory} is too little to start a "
+                     "kernel; MEM=16 is enough")
         self.disks = [name for name in os.environ.get("DISK", "").split(":")
                       if name]
         if self.disks and self.counted:

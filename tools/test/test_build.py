@@ -407,10 +407,12 @@ def test_missing_tool_is_one_line(tree, goal, setting, missing):
     assert "tools/setup" in lines[0]
 
 
-def test_wrong_memory_is_one_line(tree):
-    done = make(tree, "run", "MEM=much")
+@pytest.mark.parametrize("memory, said", [
+    ("much", "is not a number of MiB"), ("1", "is too little")])
+def test_wrong_memory_is_one_line(tree, memory, said):
+    done = make(tree, "run", f"MEM={memory}")
     assert done.returncode != 0
-    assert "MEM=much is not a number of MiB" in done.stderr
+    assert f"MEM={memory} {said}" in done.stderr
 
 
 @pytest.mark.parametrize("folder", ["build", "elsewhere"])

@@ -240,6 +240,8 @@ def test_a_mount_belongs_to_its_session(machine):
     mounted, nor succeed its server."""
     serve(machine, "-p memfs /tmp/m")
     refused = "umount: /tmp/m: operation not permitted"
+    assert "mount: no server is registered as nosuch\n" in \
+        machine.command("run mount nosuch /tmp/m")
     assert refused in machine.command("run umount /tmp/m")
     machine.kill(f"-KILL {mounts(machine)['/tmp/m']['server']}")
     assert mounts(machine)["/tmp/m"]["state"] == "dead"

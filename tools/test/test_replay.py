@@ -189,7 +189,8 @@ def test_wrong_words(walk):
 def test_no_writer(walk):
     """The loader wrote the word, before the machine was started."""
     assert re.match(r"slate culprit: 0x\w{8} was not written in this recording "
-                    r"before this moment\n", walk["slate culprit symbol_table"])
+                    r"before this moment; `continue` to its end first\n",
+                    walk["slate culprit symbol_table"])
 
 
 def test_the_chapter_says_what_gdb_says(kernel, folder):
@@ -320,6 +321,7 @@ def test_no_error_no_culprit(kernel, tmp_path):
     assert done.returncode != 0
     assert "slate culprit: no heap error is reported in this recording" in \
         done.stdout
+    assert "of a leaked object: slate culprit ADDR" in done.stdout
 
 
 def test_a_qemu_that_hangs_is_ended(kernel, folder):

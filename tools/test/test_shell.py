@@ -95,6 +95,7 @@ def test_wrong_input_of_the_workshop_is_refused(workshop_shell, line):
     ("exit", "did you mean poweroff?"),
     ("quit", "did you mean poweroff?"), ("kmsatat", "did you mean kmastat?"),
     ("slba", "did you mean slabs?"), ("melp", "did you mean help?"),
+    ("help kmasta", "did you mean kmastat?"),
     ("qq", "; `help` lists them"), ("mkfs.vfat", "; `help` lists them")])
 def test_suggestions_fit(shell, typed, said):
     assert said in shell.command(typed)

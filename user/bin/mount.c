@@ -15,6 +15,8 @@ int main(int argc, char **argv)
     if (argc == optind)
         return !copy_file("/proc/mounts");
     port = name_lookup(argv[optind]);
+    if (port < 0 && errno == ENOENT)
+        errx(1, "no server is registered as %s", argv[optind]);
     if (port < 0)
         err(1, "%s", argv[optind]);
     if (mount(port, argv[optind + 1]) < 0)

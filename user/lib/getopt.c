@@ -55,7 +55,7 @@ int getopt(int argc, char *const argv[], const char *letters)
     letter = *rest++;
     known = letter == ':' ? NULL : strchr(letters, letter);
     if (known == NULL) {
-        warnx("unknown option -%c", letter);
+        warnx("unknown option -%c%s", letter, letter == '-' ? rest : "");
         return '?';
     }
     return known[1] == ':' ? argument(argc, argv, letter) : letter;

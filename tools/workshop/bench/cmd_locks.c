@@ -97,7 +97,7 @@ static int cmd_locks(char **argv UNUSED)
 static int cmd_locks(char **argv)
 {
     (void)argv;
-    return shell_error("locks: nothing is counted; make run WORKSHOP=1 DEBUG=1 "
+    return shell_error("nothing is counted; make run WORKSHOP=1 DEBUG=1 "
                        "counts locks");
 }
 #endif

@@ -106,7 +106,9 @@ CASE(ls,
      {"ls -a d", ".\n..\na\nb\n", 0},
      {"echo -n 12345 > d/a; ls -l d/a", "-    1        5 *", 0},
      {"ls nothing", "ls: nothing: no such file or directory\n", 1},
-     {"ls -q", "ls: unknown option -q\nusage: ls [-al] [PATH...]\n", 2})
+     {"ls -q", "ls: unknown option -q\nusage: ls [-al] [PATH...]\n", 2},
+     {"ls --help", "ls: unknown option --help\nusage: ls [-al] [PATH...]\n",
+      2})
 
 CASE(grep,
      {"echo slab > a; echo Slate >> a; echo bin >> a; grep '^s.*b$' a",
