@@ -522,6 +522,16 @@ static bool use_some(struct kmem_cache *cp, size_t size)
     return true;
 }
 
+static bool is_intact(struct kmem_cache *cp)
+{
+    const char *where;
+    const char *broken = kmem_cache_verify(cp, &where);
+
+    if (broken != NULL)
+        KT_FAIL("%s: %s", where, broken);
+    return broken == NULL;
+}
+
 static void free_all(struct kmem_cache *cp)
 {
     for (size_t k = 0; k < OBJECTS; k++)
@@ -540,8 +550,9 @@ LAB_TEST(3, stress, LAB_UP)
         bool good;
 
         KT_REQUIRE(cp != NULL);
-        good = use_some(cp, size);
+        good = use_some(cp, size) && is_intact(cp);
         free_all(cp);
+        good = good && is_intact(cp);
         kmem_cache_destroy(cp);
         if (!good)
             return;
