@@ -37,31 +37,29 @@ class Elf:
         """`count` 32-bit words at `address`."""
         return struct.unpack_from(f"<{count}I", self.bytes(address))
 
-    def table(self, address, width):
-        """Rows of `width` words at `address`, up to one that begins with 0."""
-        while (row := self.words(address, width))[0] != 0:
-            yield row
-            address += 4 * width
-
     def string(self, address):
         """The NUL-terminated string at `address`."""
         return self.bytes(address).split(b"\0", 1)[0].decode()
+
+
+def _section(elf, name, width):
+    """Rows of `width` words of the linker section `name`."""
+    start, end = elf.symbols[f"__start_{name}"], elf.symbols[f"__stop_{name}"]
+    words = elf.words(start, (end - start) // 4) if end > start else ()
+    return zip(*[iter(words)] * width, strict=True)
 
 
 def kernel_cases(path):
     """SUITE.CASE of every KTEST in a kernel: the linker section `ktests`
     (tools/workshop/ktest/ktest.h) holds suite, name and function of each."""
     elf = Elf(path)
-    start, end = elf.symbols["__start_ktests"], elf.symbols["__stop_ktests"]
-    words = elf.words(start, (end - start) // 4) if end > start else ()
-    return [f"{elf.string(words[i])}.{elf.string(words[i + 1])}"
-            for i in range(0, len(words), 3)]
+    return [f"{elf.string(suite)}.{elf.string(name)}"
+            for suite, name, _ in _section(elf, "ktests", 3)]
 
 
 def user_cases(path):
-    """FAMILY.CASE of every case of the program usertests: the tables that its
-    `families` lists (user/tests/usertests/test.h), each ended by a NULL."""
+    """FAMILY.CASE of every case of the program usertests: the linker section
+    `tests` (user/tests/usertests/test.h) holds family, name, function and
+    signal of each."""
     elf = Elf(path)
-    return [elf.string(case[0])
-            for family in elf.table(elf.symbols["families"], 2)
-            for case in elf.table(family[1], 3)]
+    return [elf.string(name) for _, name, _, _ in _section(elf, "tests", 4)]

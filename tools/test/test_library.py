@@ -11,10 +11,10 @@ from tools.test import tap
 
 pytestmark = pytest.mark.workshop
 
-NAMES = re.findall(r'^    \{"(\w+\.\w+)", \w+\},$', "".join(
-    p.read_text("utf-8")
-    for p in sorted((ROOT / "user/tests/libtest").glob("*.c"))),
-    re.M)
+NAMES = [f"{part or 'programs'}.{case}"
+         for path in sorted((ROOT / "user/tests/libtest").glob("*.c"))
+         for part, case in re.findall(r"^(?:TEST\((\w+), |CASE\()(\w+)",
+                                      path.read_text("utf-8"), re.M)]
 
 
 @pytest.fixture(scope="module")

@@ -65,6 +65,8 @@ def test_tests_of_a_statement_are_in_its_row(cases):
 def test_every_promise_has_tests_that_exist(cases):
     known = cases | named_cases(r"\bTEST\w*\((\w+), (\w+)",
                                 "user/tests/usertests")
+    known |= {f"trap{name}" for name in named_cases(r"\bINSTRUCTIONS\(()(\w+)",
+                                                    "user/tests/usertests")}
     assert len(PROMISES) > 30
     for promise, tests in PROMISES:
         listed = re.findall(r"`([\w.]+(?:::\w+)?)`", tests)

@@ -2,7 +2,8 @@
  * Tests of the C library and of the small programs, as a program: prints KTAP
  * (the kernel's tests do too), ends with status 1 if a case failed.
  *
- * Each part of the library has a file, whose table of cases main.c lists.
+ * Each part of the library has a file. A case registers itself in the linker
+ * section `tests`, as those of usertests do.
  */
 #pragma once
 
@@ -13,12 +14,16 @@ struct test {
     void (*test_run)(void);
 };
 
-extern const struct test malloc_tests[];
-extern const struct test memory_tests[];
-extern const struct test text_tests[];
-extern const struct test stdio_tests[];
-extern const struct test process_tests[];
-extern const struct test program_tests[];
+extern const struct test __start_tests[];
+extern const struct test __stop_tests[];
+
+/* A case, in the order of the source: TEST(malloc, sizes) { ... }. */
+#define TEST(part, name)                                                       \
+    static void test_##part##_##name(void);                                    \
+    static const struct test entry_##part##_##name __attribute__((             \
+        used, no_reorder, section("tests"), aligned(sizeof(void *)))) = {      \
+        #part "." #name, test_##part##_##name};                                \
+    static void test_##part##_##name(void)
 
 /* Reports a failure and continues. */
 void test_failed(const char *file, int line, const char *what);

@@ -6,9 +6,6 @@
 #include "user/lib/stdio.h"
 #include "user/lib/string.h"
 
-static const struct test *const parts[] = {malloc_tests,  memory_tests,
-                                           text_tests,    stdio_tests,
-                                           process_tests, program_tests};
 static const char *wanted = "";
 static unsigned number;
 static unsigned failures;
@@ -34,14 +31,12 @@ static unsigned for_each(void (*f)(const struct test *t))
 {
     unsigned n = 0;
 
-    for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
-        for (const struct test *t = parts[i]; t->test_name != NULL; t++) {
-            if (strncmp(t->test_name, wanted, strlen(wanted)) != 0)
-                continue;
-            n++;
-            if (f != NULL)
-                f(t);
-        }
+    for (const struct test *t = __start_tests; t < __stop_tests; t++) {
+        if (strncmp(t->test_name, wanted, strlen(wanted)) != 0)
+            continue;
+        n++;
+        if (f != NULL)
+            f(t);
     }
     return n;
 }

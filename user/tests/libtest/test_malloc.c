@@ -49,7 +49,7 @@ static void free_all(void)
 
 /* Sizes around every class, and of whole pages: blocks are aligned, do not
  * overlap, and are usable. */
-static void sizes(void)
+TEST(malloc, sizes)
 {
     for (size_t i = 0; i < BLOCKS; i++) {
         size_t n = i < 160 ? i : (i - 160) * 131;
@@ -100,7 +100,7 @@ static void random_step(size_t i)
     }
 }
 
-static void random_use(void)
+TEST(malloc, random_use)
 {
     srand(1994);
     for (unsigned i = 0; i < 20000; i++) {
@@ -111,7 +111,7 @@ static void random_use(void)
     free_all();
 }
 
-static void nothing(void)
+TEST(malloc, nothing)
 {
     char *a = malloc(0);
     char *b = malloc(0);
@@ -128,7 +128,7 @@ static void nothing(void)
     free(a);
 }
 
-static void zeroes(void)
+TEST(malloc, zeroes)
 {
     uint8_t *p = malloc(3000);
     size_t set = 0;
@@ -143,7 +143,7 @@ static void zeroes(void)
     free(p);
 }
 
-static void too_much(void)
+TEST(malloc, too_much)
 {
     void *p = malloc(100);
 
@@ -161,7 +161,7 @@ static void too_much(void)
 
 /* Free pages at the end of the heap are returned at once; free slabs by
  * malloc_trim. */
-static void returns_pages(void)
+TEST(malloc, returns_pages)
 {
     const char *before, *most;
     void *p;
@@ -185,7 +185,7 @@ static void returns_pages(void)
 }
 
 /* Other code uses sbrk too. */
-static void foreign_break(void)
+TEST(malloc, foreign_break)
 {
     uint8_t *mine[3];
     void *p[3];
@@ -243,7 +243,7 @@ static void outgrow_array(void)
     _exit(0);
 }
 
-static void array_moves(void)
+TEST(malloc, array_moves)
 {
     int status = test_in_child(outgrow_array);
 
@@ -279,7 +279,7 @@ static void take_everything(void)
     _exit(0);
 }
 
-static void out_of_memory(void)
+TEST(malloc, out_of_memory)
 {
     int status = test_in_child(take_everything);
 
@@ -287,7 +287,7 @@ static void out_of_memory(void)
 }
 
 /* malloc_verify must find damage. */
-static void broken_heap(void)
+TEST(malloc, broken_heap)
 {
     void *p = malloc(100000);
     struct page *page = page_array + page_count;
@@ -375,7 +375,7 @@ static void free_of_lookalike(void)
     free(q);
 }
 
-static void wrong_frees(void)
+TEST(malloc, wrong_frees)
 {
     CHECK(WTERMSIG(test_in_child(free_of_nonsense)) == SIGILL);
     CHECK(WTERMSIG(test_in_child(free_of_inside)) == SIGILL);
@@ -386,18 +386,3 @@ static void wrong_frees(void)
     CHECK(WTERMSIG(test_in_child(free_of_moved)) == SIGILL);
     CHECK(test_in_child(free_of_lookalike) == 0);
 }
-
-const struct test malloc_tests[] = {
-    {"malloc.sizes", sizes},
-    {"malloc.random_use", random_use},
-    {"malloc.nothing", nothing},
-    {"malloc.zeroes", zeroes},
-    {"malloc.too_much", too_much},
-    {"malloc.returns_pages", returns_pages},
-    {"malloc.foreign_break", foreign_break},
-    {"malloc.array_moves", array_moves},
-    {"malloc.out_of_memory", out_of_memory},
-    {"malloc.broken_heap", broken_heap},
-    {"malloc.wrong_frees", wrong_frees},
-    {NULL, NULL},
-};

@@ -88,28 +88,28 @@ static void compare(size_t n, size_t to, size_t from)
     CHECK(memcmp(other + SHIFT, got + to, n) < 0);
 }
 
-static void copies(void)
+TEST(memory, copies)
 {
     each_case(copy);
 }
 
-static void moves(void)
+TEST(memory, moves)
 {
     each_case(move);
 }
 
-static void sets(void)
+TEST(memory, sets)
 {
     each_case(set);
 }
 
-static void comparisons(void)
+TEST(memory, comparisons)
 {
     each_case(compare);
 }
 
 /* Nothing beyond the last byte is touched: the next page does not exist. */
-static void at_the_end_of_a_page(void)
+TEST(memory, at_the_end_of_a_page)
 {
     size_t rest = PAGE_SIZE - (uintptr_t)sbrk(0) % PAGE_SIZE;
     uint8_t *page = (uint8_t *)sbrk((intptr_t)rest + PAGE_SIZE) + rest;
@@ -150,7 +150,7 @@ static void two_units(void)
     size_between("1kk", 0, UINT32_MAX);
 }
 
-static void sizes(void)
+TEST(number, sizes)
 {
     void (*const wrong[])(void) = {too_large, too_small, unit_alone, two_units};
 
@@ -162,13 +162,3 @@ static void sizes(void)
     for (size_t i = 0; i < ARRAY_SIZE(wrong); i++)
         CHECK(WEXITSTATUS(test_in_child(wrong[i])) == 2);
 }
-
-const struct test memory_tests[] = {
-    {"memory.copies", copies},
-    {"memory.moves", moves},
-    {"memory.sets", sets},
-    {"memory.comparisons", comparisons},
-    {"memory.at_the_end_of_a_page", at_the_end_of_a_page},
-    {"number.sizes", sizes},
-    {NULL, NULL},
-};

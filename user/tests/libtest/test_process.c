@@ -54,7 +54,7 @@ static void end_with_functions(void)
     fputs("main ", stdout);
 }
 
-static void ending(void)
+TEST(process, ending)
 {
     CHECK(strcmp(output_of(end_with_functions), "main first second ") == 0);
 }
@@ -68,7 +68,7 @@ static void too_many_functions(void)
         fputs("late ", stdout);
 }
 
-static void many_functions(void)
+TEST(process, many_functions)
 {
     CHECK(strcmp(output_of(too_many_functions),
                  "first first first first first first first first ") == 0);
@@ -89,7 +89,7 @@ static void run_echo_by_path(void)
     execvp("echo", words);
 }
 
-static void running(void)
+TEST(process, running)
 {
     char *words[] = {"nothing", NULL};
 
@@ -104,7 +104,7 @@ static void running(void)
     CHECK(errno == ENOEXEC || errno == EACCES);
 }
 
-static void environment(void)
+TEST(process, environment)
 {
     char **saved = environ;
 
@@ -116,7 +116,7 @@ static void environment(void)
     environ = saved;
 }
 
-static void options(void)
+TEST(process, options)
 {
     char *words[] = {"x", "-ab", "-nval", "-n", "5", "--", "-c", NULL};
 
@@ -135,7 +135,7 @@ static void one_wrong_option(void)
     _exit(getopt(3, words, "n:") == '?' && getopt(3, words, "n:") == '?');
 }
 
-static void wrong_options(void)
+TEST(process, wrong_options)
 {
     CHECK(WEXITSTATUS(test_in_child(one_wrong_option)) == 1);
 }
@@ -150,7 +150,7 @@ static void ends_with_error(void)
     err(3, "%s", "text");
 }
 
-static void messages(void)
+TEST(process, messages)
 {
     CHECK(WEXITSTATUS(test_in_child(bad_usage)) == 2);
     CHECK(WEXITSTATUS(test_in_child(ends_with_error)) == 3);
@@ -159,7 +159,7 @@ static void messages(void)
 }
 
 /* The process that writes a message does not keep the read end of a pipe. */
-static void handles_of_a_message(void)
+TEST(process, handles_of_a_message)
 {
     static char bytes[PIPE_SIZE];
     int error = dup(STDERR_FILENO);
@@ -180,7 +180,7 @@ static void handles_of_a_message(void)
     close(error);
 }
 
-static void directories(void)
+TEST(process, directories)
 {
     DIR *d = opendir("/");
     struct dirent *e;
@@ -200,7 +200,7 @@ static void directories(void)
 }
 
 /* The clock goes from 2^31 - 1 to 0. */
-static void clock_wraps(void)
+TEST(process, clock_wraps)
 {
     CHECK(uptime_diff(10, 4) == 6);
     CHECK(uptime_diff(4, 10) == -6);
@@ -209,17 +209,3 @@ static void clock_wraps(void)
     CHECK(uptime_diff(0x80000005, 0x7ffffffe) == 7); /* a sum not reduced */
     CHECK(uptime_diff(0x7ffffffe, 0x80000005) == -7);
 }
-
-const struct test process_tests[] = {
-    {"process.ending", ending},
-    {"process.many_functions", many_functions},
-    {"process.running", running},
-    {"process.environment", environment},
-    {"process.options", options},
-    {"process.wrong_options", wrong_options},
-    {"process.messages", messages},
-    {"process.handles_of_a_message", handles_of_a_message},
-    {"process.directories", directories},
-    {"process.clock_wraps", clock_wraps},
-    {NULL, NULL},
-};

@@ -76,7 +76,7 @@ static void run_lines(const struct line *l)
 }
 
 #define CASE(name, ...)                                                        \
-    static void name(void)                                                     \
+    TEST(programs, name)                                                       \
     {                                                                          \
         static const struct line lines[] = {__VA_ARGS__, {NULL, NULL, 0}};     \
                                                                                \
@@ -208,7 +208,7 @@ CASE(names,
      {"mv k d/b c", "mv: c is not a directory\n", 2},
      {"ln d", "usage: ln FILE NAME\n", 2})
 
-CASE(copies,
+CASE(cp,
      {"echo x > a; cp a b; cat b", "x\n", 0},
      {"mkdir d; cp a b d; ls d; echo y > a; cp -s a d; cat d/a d/b",
       "a\nb\ny\nx\n", 0},
@@ -226,7 +226,7 @@ CASE(copies,
       "DIRECTORY\n",
       2})
 
-CASE(finds,
+CASE(find,
      {"mkdir -p x/y; echo > x/f.c; echo > x/y/g.c; find x -name '*.c' | sort",
       "x/f.c\nx/y/g.c\n", 0},
      {"find x -type d | sort", "x\nx/y\n", 0},
@@ -238,7 +238,7 @@ CASE(finds,
      {"find x -wrong", "usage: find [PATH...] [-name PATTERN] [-type f|d|c]\n",
       2})
 
-CASE(files,
+CASE(file_and_stat,
      {"file /bin/ls /etc/motd /dev/null /",
       "/bin/ls: ELF program, 32 bits, i386\n/etc/motd: text\n"
       "/dev/null: device\n/: directory\n", 0},
@@ -307,7 +307,7 @@ CASE(time_and_death,
 /* clang-format on */
 
 /* A redirection that cannot be undone is refused: the handle stays open. */
-static void no_handle_left(void)
+TEST(programs, no_handle_left)
 {
     int status;
 
@@ -317,30 +317,3 @@ static void no_handle_left(void)
     CHECK(status == 0 &&
           as_expected("sh: handle 1: too many open handles\n/bin\n"));
 }
-
-const struct test program_tests[] = {
-    {"programs.true_false", true_false},
-    {"programs.echo", echo},
-    {"programs.cat", cat},
-    {"programs.ls", ls},
-    {"programs.grep", grep},
-    {"programs.wc", wc},
-    {"programs.head", head},
-    {"programs.no_handle_left", no_handle_left},
-    {"programs.input_errors", input_errors},
-    {"programs.no_compound_commands", no_compound_commands},
-    {"programs.sort", sort},
-    {"programs.directories", directories},
-    {"programs.names", names},
-    {"programs.cp", copies},
-    {"programs.find", finds},
-    {"programs.file_and_stat", files},
-    {"programs.proc", proc},
-    {"programs.assignments", assignments},
-    {"programs.redirections", redirections},
-    {"programs.patterns", patterns},
-    {"programs.suggestions", suggestions},
-    {"programs.sizes", sizes},
-    {"programs.time_and_death", time_and_death},
-    {NULL, NULL},
-};

@@ -33,7 +33,7 @@ static void check_file(const char *text)
     CHECK(fclose(f) == 0);
 }
 
-static void modes(void)
+TEST(stdio, modes)
 {
     FILE *f;
 
@@ -51,7 +51,7 @@ static void modes(void)
     unlink(NAME);
 }
 
-static void wrong(void)
+TEST(stdio, wrong)
 {
     FILE *f;
 
@@ -74,7 +74,7 @@ static void wrong(void)
 }
 
 /* Longer than the buffer, in pieces whose size does not divide it. */
-static void long_files(void)
+TEST(stdio, long_files)
 {
     char piece[333];
     FILE *f = fopen(NAME, "w+");
@@ -97,7 +97,7 @@ static void long_files(void)
     unlink(NAME);
 }
 
-static void lines(void)
+TEST(stdio, lines)
 {
     char *line = NULL;
     size_t size = 0;
@@ -124,7 +124,7 @@ static void lines(void)
     unlink(NAME);
 }
 
-static void pushing_back(void)
+TEST(stdio, pushing_back)
 {
     FILE *f;
 
@@ -142,7 +142,7 @@ static void pushing_back(void)
     unlink(NAME);
 }
 
-static void formatted(void)
+TEST(stdio, formatted)
 {
     FILE *f = fopen(NAME, "w");
 
@@ -174,20 +174,9 @@ static void print_for_ever(void)
         puts("who reads this");
 }
 
-static void broken_pipe(void)
+TEST(stdio, broken_pipe)
 {
     int status = test_in_child(print_for_ever);
 
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 1);
 }
-
-const struct test stdio_tests[] = {
-    {"stdio.modes", modes},
-    {"stdio.wrong", wrong},
-    {"stdio.long_files", long_files},
-    {"stdio.lines", lines},
-    {"stdio.pushing_back", pushing_back},
-    {"stdio.formatted", formatted},
-    {"stdio.broken_pipe", broken_pipe},
-    {NULL, NULL},
-};

@@ -10,7 +10,7 @@
 #include "user/lib/string.h"
 #include "user/tests/libtest/libtest.h"
 
-static void searches(void)
+TEST(string, searches)
 {
     const char *s = "hello, world";
 
@@ -25,7 +25,7 @@ static void searches(void)
     CHECK(strcasecmp("Slate", "sLATE") == 0 && strcasecmp("a", "B") < 0);
 }
 
-static void copies(void)
+TEST(string, copies)
 {
     char buf[8];
     char *copy = strdup("a copy");
@@ -38,7 +38,7 @@ static void copies(void)
     CHECK(strlcat(buf, "x", sizeof(buf)) == 8);
 }
 
-static void tokens(void)
+TEST(string, tokens)
 {
     char text[] = "::one:two::three";
     char empty[] = "::";
@@ -52,7 +52,7 @@ static void tokens(void)
     CHECK(strtok_r(empty, ":", &save) == NULL);
 }
 
-static void paths(void)
+TEST(string, paths)
 {
     char path[10];
     char buf[PATH_MAX];
@@ -71,7 +71,7 @@ static void paths(void)
     CHECK(errno == ENAMETOOLONG);
 }
 
-static void numbers(void)
+TEST(stdlib, numbers)
 {
     char *end;
     const char *s = "  -42x";
@@ -107,7 +107,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void sorting(void)
+TEST(stdlib, sorting)
 {
     int array[257];
     int key;
@@ -135,7 +135,7 @@ static void sorting(void)
     }
 }
 
-static void random_numbers(void)
+TEST(stdlib, random_numbers)
 {
     int first;
 
@@ -148,7 +148,7 @@ static void random_numbers(void)
     CHECK(rand() != 0);
 }
 
-static void regular_expressions(void)
+TEST(match, regular_expressions)
 {
     CHECK(regex_match("b*c", "aabbc", false));
     CHECK(regex_match("^a*$", "aaa", false));
@@ -166,7 +166,7 @@ static void regular_expressions(void)
     CHECK(regex_match("x*", "yyy", false));
 }
 
-static void globs(void)
+TEST(match, globs)
 {
     CHECK(glob_match("*", "") && glob_match("*", "abc"));
     CHECK(glob_match("*.c", "x.c.c") && !glob_match("*.c", "x.cc"));
@@ -178,30 +178,15 @@ static void globs(void)
     CHECK(!glob_match("abc", "ab") && !glob_match("ab", "abc"));
 }
 
-static void errors(void)
+TEST(string, errors)
 {
     CHECK(strcmp(strerror(ENOENT), "no such file or directory") == 0);
     CHECK(strcmp(strerror(9999), "unknown error") == 0);
 }
 
-static void characters(void)
+TEST(string, characters)
 {
     CHECK(isdigit('7') && !isdigit('a') && isalnum('z') && !isalnum('_'));
     CHECK(isspace('\t') && isspace(' ') && !isspace('x') && isprint('~'));
     CHECK(!isprint(0x7f) && toupper('q') == 'Q' && tolower('[') == '[');
 }
-
-const struct test text_tests[] = {
-    {"string.searches", searches},
-    {"string.copies", copies},
-    {"string.tokens", tokens},
-    {"string.paths", paths},
-    {"string.errors", errors},
-    {"string.characters", characters},
-    {"stdlib.numbers", numbers},
-    {"stdlib.sorting", sorting},
-    {"stdlib.random_numbers", random_numbers},
-    {"match.regular_expressions", regular_expressions},
-    {"match.globs", globs},
-    {NULL, NULL},
-};

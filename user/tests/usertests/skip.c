@@ -20,10 +20,9 @@ static struct skip *skips;
 
 static const struct test *find_test(const char *name)
 {
-    for (const struct family *f = families; f->family_name != NULL; f++)
-        for (const struct test *t = f->family_tests; t->test_name != NULL; t++)
-            if (strcmp(t->test_name, name) == 0)
-                return t;
+    for (const struct test *t = __start_tests; t < __stop_tests; t++)
+        if (strcmp(t->test_name, name) == 0)
+            return t;
     return NULL;
 }
 

@@ -83,7 +83,7 @@ static void **malloc_all(size_t *n)
 }
 
 /* As in xv6's usertests: allocate until NULL, free, allocate again. */
-static void commit_malloc_until_null(void)
+TEST(commit, malloc_until_null)
 {
     void **all;
     void **next;
@@ -106,7 +106,7 @@ static void commit_malloc_until_null(void)
 }
 
 /* Each page is used after the last one has been promised. */
-static void commit_promised_memory_is_there(void)
+TEST(commit, promised_memory_is_there)
 {
     size_t least = room() / PAGE_SIZE / 2;
     struct mapping *all = map_all(MIB(1));
@@ -125,7 +125,7 @@ static void commit_promised_memory_is_there(void)
     CHECK(mmap(least * PAGE_SIZE, PROT_READ) != MAP_FAILED);
 }
 
-static void commit_amounts_are_exact(void)
+TEST(commit, amounts_are_exact)
 {
     size_t before, all;
     void *end = sbrk(0);
@@ -156,7 +156,7 @@ static void nothing(int unused)
 }
 
 /* The fork is refused: a copy of every page would be promised. */
-static void commit_fork_of_a_large_program(void)
+TEST(commit, fork_of_a_large_program)
 {
     size_t bytes = room() / 8 * 5;
     char *p = mmap(bytes, PROT_READ | PROT_WRITE);
@@ -186,7 +186,7 @@ static void commit_fork_of_a_large_program(void)
 }
 
 /* Memory that no task can write to is promised once, not again at a fork. */
-static void commit_fork_shares_read_only_memory(void)
+TEST(commit, fork_shares_read_only_memory)
 {
     size_t bytes = room() / 8 * 5;
     const char *p = mmap(bytes, PROT_READ);
@@ -214,7 +214,7 @@ static void bomb(const int alive[2], const int gate[2])
     _exit(0);
 }
 
-static void commit_fork_bomb(void)
+TEST(commit, fork_bomb)
 {
     size_t before = meminfo("committed");
     int alive[2], gate[2];
@@ -241,7 +241,7 @@ static void commit_fork_bomb(void)
 
 /* ---- exec --------------------------------------------------------------- */
 
-static void commit_exec_without_memory(void)
+TEST(commit, exec_without_memory)
 {
     char *const argv[] = {"true", NULL};
     struct mapping *all = map_all(MIB(1));
@@ -255,20 +255,20 @@ static void commit_exec_without_memory(void)
 /* ---- the stack ---------------------------------------------------------- */
 
 /* The reserve can be used when no other memory is free. */
-static void commit_stack_reserve(void)
+TEST(commit, stack_reserve)
 {
     map_all(MIB(1));
     EQUAL(use_stack(RESERVE - KIB(2)), 1);
 }
 
-static void commit_stack_beyond_reserve(void)
+TEST_KILLED(commit, stack_beyond_reserve, SIGSEGV)
 {
     map_all(MIB(1));
     use_stack(2 * RESERVE);
 }
 
 /* A call that would write beyond it fails; the program continues. */
-static void commit_call_beyond_reserve(void)
+TEST(commit, call_beyond_reserve)
 {
     struct mapping *all;
     int zero = open("/dev/zero", O_RDONLY);
@@ -280,17 +280,3 @@ static void commit_call_beyond_reserve(void)
     unmap_all(all);
     EQUAL(read(zero, (void *)below, 1), 1);
 }
-
-const struct test commit_tests[] = {
-    TEST(commit, malloc_until_null),
-    TEST(commit, promised_memory_is_there),
-    TEST(commit, amounts_are_exact),
-    TEST(commit, fork_of_a_large_program),
-    TEST(commit, fork_shares_read_only_memory),
-    TEST(commit, fork_bomb),
-    TEST(commit, exec_without_memory),
-    TEST(commit, stack_reserve),
-    TEST_KILLED(commit, stack_beyond_reserve, SIGSEGV),
-    TEST(commit, call_beyond_reserve),
-    TEST_END,
-};

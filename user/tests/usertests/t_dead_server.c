@@ -14,7 +14,7 @@ static void read_until_killed(int unused)
     liar_try_read(0);
 }
 
-static void dead_server_hangs(void)
+TEST(dead_server, hangs)
 {
     pid_t server = liar_begin();
     pid_t first, second;
@@ -57,7 +57,7 @@ static void unlink_and_close(int h)
     EQUAL(close(h), 0);
 }
 
-static void dead_server_release_dies(void)
+TEST(dead_server, release_dies)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -78,7 +78,7 @@ static void dead_server_release_dies(void)
 
 /* Nor does it block a program that closes the file, which may be a server that
  * received it in a message. */
-static void dead_server_release_hangs(void)
+TEST(dead_server, release_hangs)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -115,7 +115,7 @@ static void read_hello(int unused)
 }
 
 /* The server dies during a request that can be repeated, and between two. */
-static void dead_server_successor(void)
+TEST(dead_server, successor)
 {
     pid_t server = liar_begin();
     pid_t client;
@@ -188,7 +188,7 @@ static void until_read(const int *h)
 
 /* A request fails if three servers die during it, so not more than two die in
  * a row before all have replied. */
-static void dead_server_storm(void)
+TEST(dead_server, storm)
 {
     pid_t server = liar_begin();
     pid_t readers[READERS];
@@ -226,7 +226,7 @@ static void unlink_fails(int unused)
     CHECK(uptime_ms() - before < 1000); /* it did not wait for a successor */
 }
 
-static void dead_server_change_once(void)
+TEST(dead_server, change_once)
 {
     pid_t server = liar_begin();
     pid_t client;
@@ -242,7 +242,7 @@ static void dead_server_change_once(void)
 }
 
 /* A request does not wait for a successor for ever; but one may come later. */
-static void dead_server_no_successor(void)
+TEST(dead_server, no_successor)
 {
     pid_t server = liar_begin();
     uint32_t before;
@@ -263,7 +263,7 @@ static void dead_server_no_successor(void)
 }
 
 /* A successor with another root, or with other files of the same numbers. */
-static void dead_server_impostor(void)
+TEST(dead_server, impostor)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -293,7 +293,7 @@ static void dead_server_impostor(void)
 
 /* A file without a name was lost with its server. The file that has its number
  * now is another one. */
-static void dead_server_orphan(void)
+TEST(dead_server, orphan)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDONLY);
@@ -327,7 +327,7 @@ static void dead_server_orphan(void)
 
 /* An open file is lost, and the successor gives its number to a new file: the
  * old handle does not write to that. */
-static void dead_server_number_again(void)
+TEST(dead_server, number_again)
 {
     pid_t server = liar_begin();
     int h = open("m/lost", O_WRONLY | O_CREAT);
@@ -350,7 +350,7 @@ static void dead_server_number_again(void)
 
 /* fsync fails once if the server died after a write: the write may have been
  * lost. */
-static void dead_server_unsynced(void)
+TEST(dead_server, unsynced)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDWR);
@@ -379,7 +379,7 @@ static void write_fails(int h)
     FAILS(write(h, "12345", 5), EIO);
 }
 
-static void dead_server_orphan_written(void)
+TEST(dead_server, orphan_written)
 {
     pid_t server = liar_begin();
     int h = open("m/f", O_RDWR);
@@ -412,7 +412,7 @@ static void mkdir_fails(int unused)
     FAILS(mkdir("m/new"), EIO);
 }
 
-static void dead_server_new_name(void)
+TEST(dead_server, new_name)
 {
     void (*const changes[])(int unused) = {create_fails, mkdir_fails};
 
@@ -447,7 +447,7 @@ static void replace_it(int unused)
     EQUAL(rename("m/x1", "m/f"), 0);
 }
 
-static void dead_server_change_across(void)
+TEST(dead_server, change_across)
 {
     void (*const changes[])(int unused) = {unlink_it, replace_it};
 
@@ -478,21 +478,3 @@ static void dead_server_change_across(void)
         EQUAL(rmdir("m"), 0);
     }
 }
-
-const struct test dead_server_tests[] = {
-    TEST(dead_server, hangs),
-    TEST(dead_server, release_dies),
-    TEST(dead_server, successor),
-    TEST(dead_server, change_once),
-    TEST(dead_server, change_across),
-    TEST(dead_server, no_successor),
-    TEST(dead_server, impostor),
-    TEST(dead_server, orphan),
-    TEST(dead_server, orphan_written),
-    TEST(dead_server, storm),
-    TEST(dead_server, release_hangs),
-    TEST(dead_server, number_again),
-    TEST(dead_server, new_name),
-    TEST(dead_server, unsynced),
-    TEST_END,
-};

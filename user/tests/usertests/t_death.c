@@ -59,7 +59,7 @@ static void end_server(pid_t server)
 /* ---- the server ends ---------------------------------------------------- */
 
 /* Before a client has called. */
-static void death_server_before(void)
+TEST(death, server_before)
 {
     pid_t server = start_server(sleep_long);
 
@@ -69,7 +69,7 @@ static void death_server_before(void)
 }
 
 /* While a call waits to be received. */
-static void death_server_queued(void)
+TEST(death, server_queued)
 {
     pid_t server = start_server(sleep_long);
     pid_t client = start_client(expect_epipe);
@@ -80,7 +80,7 @@ static void death_server_queued(void)
 }
 
 /* After it has received a call, before it replies. */
-static void death_server_before_reply(void)
+TEST(death, server_before_reply)
 {
     pid_t server = start_server(receive_only);
     pid_t client = start_client(expect_epipe);
@@ -99,7 +99,7 @@ static void receive_and_exit(int at)
 }
 
 /* By exit, with two more calls in the queue. */
-static void death_server_exits(void)
+TEST(death, server_exits)
 {
     pid_t server = start_server(receive_and_exit);
     pid_t clients[3];
@@ -122,7 +122,7 @@ static void receive_and_execute(int at)
 }
 
 /* The program that exec starts cannot reply to the call. */
-static void death_server_executes(void)
+TEST(death, server_executes)
 {
     pid_t server = start_server(receive_and_execute);
 
@@ -150,7 +150,7 @@ static void expect_six(int unused)
 }
 
 /* It closes the port, but still replies to the call that it has received. */
-static void death_port_closed(void)
+TEST(death, port_closed)
 {
     pid_t server = start_server(receive_and_close);
 
@@ -170,7 +170,7 @@ static void serve_one(int unused)
     EQUAL(ipc_reply(m.msg_client, &m), 0);
 }
 
-static void death_one_of_two(void)
+TEST(death, one_of_two)
 {
     pid_t first, second;
 
@@ -218,7 +218,7 @@ static void call_with_bytes(int unused)
     }
 }
 
-static void death_while_copying(void)
+TEST(death, while_copying)
 {
     for (int i = 0; i < 4; i++) {
         pid_t server = start_server(serve_bytes);
@@ -257,7 +257,7 @@ static void reply_to_one(uint32_t with)
 }
 
 /* While its call is queued: the next call is received instead. */
-static void death_client_queued(void)
+TEST(death, client_queued)
 {
     pid_t first, second;
 
@@ -271,7 +271,7 @@ static void death_client_queued(void)
 }
 
 /* After its call was received: the reply has no client. */
-static void death_client_received(void)
+TEST(death, client_received)
 {
     struct message m = {0};
     pid_t client;
@@ -292,7 +292,7 @@ static void death_client_received(void)
 /* ---- the receiver ------------------------------------------------------- */
 
 /* Killed while it waits for a call. */
-static void death_receiving(void)
+TEST(death, receiving)
 {
     pid_t server = start_server(receive_only);
 
@@ -302,7 +302,7 @@ static void death_receiving(void)
 }
 
 /* A handle in a message is closed if the receiver ends before it gets it. */
-static void death_handle_is_closed(void)
+TEST(death, handle_is_closed)
 {
     int ends[2];
     char c;
@@ -325,19 +325,3 @@ static void death_handle_is_closed(void)
     expect_exit(client, 0);
     EQUAL(read(ends[0], &c, 1), 0);
 }
-
-const struct test death_tests[] = {
-    TEST(death, server_before),
-    TEST(death, server_queued),
-    TEST(death, server_before_reply),
-    TEST(death, server_exits),
-    TEST(death, port_closed),
-    TEST(death, one_of_two),
-    TEST(death, while_copying),
-    TEST(death, client_queued),
-    TEST(death, client_received),
-    TEST(death, receiving),
-    TEST(death, handle_is_closed),
-    TEST(death, server_executes),
-    TEST_END,
-};

@@ -5,7 +5,7 @@
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
 
-static void device_null(void)
+TEST(device, null)
 {
     char c = 'x';
     struct stat st;
@@ -23,7 +23,7 @@ static void device_null(void)
     FAILS(ftruncate(h, 0), EINVAL);
 }
 
-static void device_zero(void)
+TEST(device, zero)
 {
     char buf[100];
     int h = open("/dev/zero", O_RDWR);
@@ -37,7 +37,7 @@ static void device_zero(void)
     EQUAL(write(h, buf, sizeof(buf)), sizeof(buf));
 }
 
-static void device_no_console(void)
+TEST(device, no_console)
 {
     int ends[2];
     int null = open("/dev/null", O_RDWR);
@@ -54,7 +54,7 @@ static void device_no_console(void)
 }
 
 /* Sets modes and groups, and restores them. */
-static void device_console(void)
+TEST(device, console)
 {
     int h = open("/dev/console", O_RDWR);
     int mode;
@@ -91,7 +91,7 @@ static size_t read_all(const char *path, size_t piece)
     return all;
 }
 
-static void device_proc_reads(void)
+TEST(device, proc_reads)
 {
     char path[NAME_MAX + 8] = "/proc/";
     const struct dirent *entry;
@@ -111,7 +111,7 @@ static void device_proc_reads(void)
     CHECK(files >= 5);
 }
 
-static void device_proc_is_read_only(void)
+TEST(device, proc_is_read_only)
 {
     FAILS(open("/proc/kmastat", O_WRONLY), EROFS);
     FAILS(open("/proc/kmastat", O_RDWR), EROFS);
@@ -124,7 +124,7 @@ static void device_proc_is_read_only(void)
 }
 
 /* The text is fixed when the file is opened. */
-static void device_proc_snapshot(void)
+TEST(device, proc_snapshot)
 {
     static char first[4000], again[4000];
     int h = open("/proc/tasks", O_RDONLY);
@@ -136,10 +136,3 @@ static void device_proc_snapshot(void)
     EQUAL(read(h, again, sizeof(again)), n);
     EQUAL(memcmp(first, again, (size_t)n), 0);
 }
-
-const struct test device_tests[] = {
-    TEST(device, null),          TEST(device, zero),
-    TEST(device, no_console),    TEST(device, console),
-    TEST(device, proc_reads),    TEST(device, proc_is_read_only),
-    TEST(device, proc_snapshot), TEST_END,
-};

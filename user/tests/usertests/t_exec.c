@@ -27,7 +27,7 @@ static int run(const char *path, char *const argv[], char *const envp[])
     return WEXITSTATUS(status);
 }
 
-static void exec_arguments(void)
+TEST(exec, arguments)
 {
     char *argv[] = {"echo", "a", "", "b c", NULL};
     char *envp[] = {NULL};
@@ -36,7 +36,7 @@ static void exec_arguments(void)
     CHECK(has_text("out", "a  b c\n"));
 }
 
-static void exec_environment(void)
+TEST(exec, environment)
 {
     char *argv[] = {"sh", "-c", "echo $ONE-$TWO", NULL};
     char *envp[] = {"ONE=1", "TWO=two", NULL};
@@ -46,7 +46,7 @@ static void exec_environment(void)
 }
 
 /* A path relative to the current directory. */
-static void exec_relative(void)
+TEST(exec, relative)
 {
     char *argv[] = {"true", NULL};
     pid_t child = fork();
@@ -61,7 +61,7 @@ static void exec_relative(void)
 }
 
 /* Without any argument, not even a name. */
-static void exec_no_arguments(void)
+TEST(exec, no_arguments)
 {
     char *none[] = {NULL};
 
@@ -69,7 +69,7 @@ static void exec_no_arguments(void)
     EQUAL(run("/bin/true", NULL, NULL), 0);
 }
 
-static void exec_close_on_exec(void)
+TEST(exec, close_on_exec)
 {
     char *argv[] = {"sh", "-c", "cat <&8 && cat <&9", NULL};
     int h, kept;
@@ -90,7 +90,7 @@ static void exec_close_on_exec(void)
 
 static char *const argv_x[] = {"x", NULL};
 
-static void exec_path_errors(void)
+TEST(exec, path_errors)
 {
     static char path[PATH_MAX + 8];
 
@@ -107,7 +107,7 @@ static void exec_path_errors(void)
     FAILS(execv(path, argv_x), ENAMETOOLONG);
 }
 
-static void exec_too_big(void)
+TEST(exec, too_big)
 {
     static char text[ARG_MAX + 1];
     static char *many[ARG_MAX / 4];
@@ -125,7 +125,7 @@ static void exec_too_big(void)
     EQUAL(run("/bin/true", one, NULL), 0);
 }
 
-static void exec_garbage(void)
+TEST(exec, garbage)
 {
     make_file("empty", "");
     FAILS(execv("empty", argv_x), ENOEXEC);
@@ -160,7 +160,7 @@ static void store_image(size_t n)
 }
 
 /* Truncated anywhere before the end of the last segment. */
-static void exec_truncated(void)
+TEST(exec, truncated)
 {
     load_image();
     for (size_t n = 1; n < 4096; n += 117) {
@@ -178,7 +178,7 @@ struct patch {
 };
 
 /* Invalid numbers in the header and in the first program header (at 52). */
-static void exec_bad_headers(void)
+TEST(exec, bad_headers)
 {
     static const struct patch patches[] = {
         {4, 1, 2},               /* 64-bit */
@@ -220,7 +220,7 @@ static void exec_bad_headers(void)
 
 /* After an exec that fails the old program continues, with everything it
  * had. */
-static void exec_failure_keeps_all(void)
+TEST(exec, failure_keeps_all)
 {
     int ends[2];
     char *heap = sbrk(100);
@@ -236,12 +236,3 @@ static void exec_failure_keeps_all(void)
     EQUAL(c, 'p');
     CHECK(has_text("bad", "bad"));
 }
-
-const struct test exec_tests[] = {
-    TEST(exec, arguments),         TEST(exec, environment),
-    TEST(exec, relative),          TEST(exec, no_arguments),
-    TEST(exec, close_on_exec),     TEST(exec, path_errors),
-    TEST(exec, too_big),           TEST(exec, garbage),
-    TEST(exec, truncated),         TEST(exec, bad_headers),
-    TEST(exec, failure_keeps_all), TEST_END,
-};

@@ -22,7 +22,7 @@ static uint32_t size_of(int h)
 
 /* ---- open --------------------------------------------------------------- */
 
-static void file_open_flags(void)
+TEST(file, open_flags)
 {
     int h;
 
@@ -45,7 +45,7 @@ static void file_open_flags(void)
     CHECK(has_text("f", ""));
 }
 
-static void file_open_directory(void)
+TEST(file, open_directory)
 {
     char buf[8];
     int h;
@@ -68,7 +68,7 @@ static void file_open_directory(void)
     EQUAL(close(open("d", O_RDONLY | O_DIRECTORY)), 0);
 }
 
-static void file_access_mode(void)
+TEST(file, access_mode)
 {
     char c = 'x';
     int r, w;
@@ -86,7 +86,7 @@ static void file_access_mode(void)
 
 /* ---- the offset --------------------------------------------------------- */
 
-static void file_lseek(void)
+TEST(file, lseek)
 {
     char c;
     int h;
@@ -115,7 +115,7 @@ static void file_lseek(void)
 }
 
 /* Two handles append in turn, whatever their offsets were before. */
-static void file_append(void)
+TEST(file, append)
 {
     int a = open("f", O_WRONLY | O_CREAT | O_APPEND);
     int b = open("f", O_WRONLY | O_APPEND);
@@ -139,7 +139,7 @@ static void append_many(int letter)
 }
 
 /* Pieces that several processes append at once are all there, and whole. */
-static void file_append_together(void)
+TEST(file, append_together)
 {
     char text[37];
     int h = open_new("f");
@@ -168,7 +168,7 @@ static uint8_t pattern(uint32_t i)
 }
 
 /* Pieces of odd sizes, over many pages. */
-static void file_contents(void)
+TEST(file, contents)
 {
     static uint8_t buf[1777];
     const uint32_t size = 100 * sizeof(buf);
@@ -193,7 +193,7 @@ static void file_contents(void)
 }
 
 /* Holes read as zeroes. */
-static void file_sparse(void)
+TEST(file, sparse)
 {
     char buf[8] = "........";
     int h = open_new("f");
@@ -209,7 +209,7 @@ static void file_sparse(void)
     EQUAL(memcmp(buf, "\0\0\0\0", 4), 0);
 }
 
-static void file_truncate(void)
+TEST(file, truncate)
 {
     char buf[8];
     int h = open_new("f");
@@ -230,7 +230,7 @@ static void file_truncate(void)
     EQUAL(size_of(h), 9);
 }
 
-static void file_too_large(void)
+TEST(file, too_large)
 {
     int h = open_new("f");
 
@@ -240,7 +240,7 @@ static void file_too_large(void)
 }
 
 /* A file of the archive can be changed. */
-static void file_initrd_is_writable(void)
+TEST(file, initrd_is_writable)
 {
     char before[16], after[16];
     int h = open("/etc/motd", O_RDWR);
@@ -258,7 +258,7 @@ static void file_initrd_is_writable(void)
 }
 
 /* A file takes all memory: ENOMEM or ENOSPC; afterwards there is room again. */
-static void file_exhaustion(void)
+TEST(file, exhaustion)
 {
     static char block[16384];
     ssize_t n = 0;
@@ -278,7 +278,7 @@ static void file_exhaustion(void)
 /* ---- names -------------------------------------------------------------- */
 
 /* A file without a name exists until its last handle is closed. */
-static void file_unlinked(void)
+TEST(file, unlinked)
 {
     struct stat st;
     char c;
@@ -298,7 +298,7 @@ static void file_unlinked(void)
     EQUAL(size_of(h), 6);
 }
 
-static void file_links(void)
+TEST(file, links)
 {
     struct stat a, b;
 
@@ -316,7 +316,7 @@ static void file_links(void)
     CHECK(has_text("b", "changed"));
 }
 
-static void file_link_errors(void)
+TEST(file, link_errors)
 {
     EQUAL(mkdir("d"), 0);
     make_file("f", "");
@@ -333,7 +333,7 @@ static void file_link_errors(void)
     FAILS(link("f", "g/"), ENOENT);
 }
 
-static void file_stat(void)
+TEST(file, stat)
 {
     struct stat st, other;
 
@@ -350,23 +350,3 @@ static void file_stat(void)
     EQUAL(stat("/proc", &other), 0);
     CHECK(other.st_fs != st.st_fs);
 }
-
-const struct test file_tests[] = {
-    TEST(file, open_flags),
-    TEST(file, open_directory),
-    TEST(file, access_mode),
-    TEST(file, lseek),
-    TEST(file, append),
-    TEST(file, append_together),
-    TEST(file, contents),
-    TEST(file, sparse),
-    TEST(file, truncate),
-    TEST(file, too_large),
-    TEST(file, initrd_is_writable),
-    TEST(file, exhaustion),
-    TEST(file, unlinked),
-    TEST(file, links),
-    TEST(file, link_errors),
-    TEST(file, stat),
-    TEST_END,
-};

@@ -8,7 +8,7 @@
 #include "user/lib/ipc.h"
 #include "user/lib/string.h"
 
-static void grant_lines(void)
+TEST(grant, lines)
 {
     int port = port_create();
 
@@ -21,7 +21,7 @@ static void grant_lines(void)
     FAILS(irq_ack(16), EINVAL);
 }
 
-static void grant_memory(void)
+TEST(grant, memory)
 {
     static const uint32_t places[] = {
         0, 0x1000, 0xa0000, 0xb8000, 0xf0000, 0x100000, 0xfee00000, 0xfffff000};
@@ -41,7 +41,7 @@ static void grant_memory(void)
     EQUAL(first, 5);
 }
 
-static void grant_call(void)
+TEST(grant, call)
 {
     FAILS(grant_take("names"), EPERM);
     FAILS(grant_take("drivertest"), EPERM);
@@ -51,7 +51,7 @@ static void grant_call(void)
 }
 
 /* What servers and init are started from keeps its contents and its names. */
-static void grant_sealed(void)
+TEST(grant, sealed)
 {
     static const char *const sealed[] = {"/sbin/init", "/sbin/names",
                                          "/bin/drivertest", "/etc/servers"};
@@ -76,7 +76,7 @@ static void grant_sealed(void)
 
 /* So does every directory that leads there, and what is opened by name later.
  */
-static void grant_sealed_paths(void)
+TEST(grant, sealed_paths)
 {
     static const char *const directories[] = {"/sbin", "/bin", "/etc", "/dev"};
     static const char *const devices[] = {"/dev/console", "/dev/debug",
@@ -116,7 +116,7 @@ static void child_inl(int port)
     inl((uint16_t)port);
 }
 
-static void grant_ports(void)
+TEST(grant, ports)
 {
     static const uint16_t ports[] = {0,    0x20,  0x40,  0x60,  0x64,
                                      0x70, 0x1f0, 0x3f8, 0xcf8, 0xffff};
@@ -128,34 +128,21 @@ static void grant_ports(void)
     }
 }
 
-static void grant_in_words(void)
+TEST_KILLED(grant, in_words, SIGSEGV)
 {
     uint16_t words[2];
 
     insw(0x1f0, words, 2);
 }
 
-static void grant_out_words(void)
+TEST_KILLED(grant, out_words, SIGSEGV)
 {
     static const uint16_t words[2];
 
     outsw(0x1f0, words, 2);
 }
 
-static void grant_in_by_number(void)
+TEST_KILLED(grant, in_by_number, SIGSEGV)
 {
     __asm__ volatile("inb $0x70, %%al" : : : "eax");
 }
-
-const struct test grant_tests[] = {
-    TEST(grant, lines),
-    TEST(grant, memory),
-    TEST(grant, call),
-    TEST(grant, sealed),
-    TEST(grant, sealed_paths),
-    TEST(grant, ports),
-    TEST_KILLED(grant, in_words, SIGSEGV),
-    TEST_KILLED(grant, out_words, SIGSEGV),
-    TEST_KILLED(grant, in_by_number, SIGSEGV),
-    TEST_END,
-};

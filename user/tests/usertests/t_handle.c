@@ -9,7 +9,7 @@ static const int bad_handles[] = {-1,  64,        HANDLES_MAX - 1, HANDLES_MAX,
                                   257, INT32_MIN, INT32_MAX};
 
 /* No call accepts a handle that is not open. */
-static void handle_bad_numbers(void)
+TEST(handle, bad_numbers)
 {
     char buf[64];
     struct stat st;
@@ -41,7 +41,7 @@ static void handle_bad_numbers(void)
 }
 
 /* A port is not a file, and a file is not a port. */
-static void handle_wrong_kind(void)
+TEST(handle, wrong_kind)
 {
     char buf[64];
     struct message m = {0};
@@ -64,7 +64,7 @@ static void handle_wrong_kind(void)
     EQUAL(st.st_type, FILE_PORT);
 }
 
-static void handle_lowest(void)
+TEST(handle, lowest)
 {
     int a = open("/etc/motd", O_RDONLY);
     int b = dup(a);
@@ -81,7 +81,7 @@ static void handle_lowest(void)
     FAILS(close(c), EBADF);
 }
 
-static void handle_dup_shares_offset(void)
+TEST(handle, dup_shares_offset)
 {
     char c;
     int a, b;
@@ -108,7 +108,7 @@ static void read_byte_of(int h)
 }
 
 /* A child has the same open file, but its own handles. */
-static void handle_fork_shares_offset(void)
+TEST(handle, fork_shares_offset)
 {
     char c;
     int h;
@@ -120,7 +120,7 @@ static void handle_fork_shares_offset(void)
     EQUAL(c, 'b');
 }
 
-static void handle_dup2(void)
+TEST(handle, dup2)
 {
     int ends[2];
     char c;
@@ -175,7 +175,7 @@ static int make_port(void)
     return port_create() < 0 ? -1 : 1;
 }
 
-static void handle_exhaustion(void)
+TEST(handle, exhaustion)
 {
     int (*const makers[])(void) = {make_dup, make_open, make_pipes, make_port};
     int first = dup(0);
@@ -200,7 +200,7 @@ static void handle_exhaustion(void)
 }
 
 /* One free handle is not enough for a pipe, and stays free. */
-static void handle_last_for_pipe(void)
+TEST(handle, last_for_pipe)
 {
     int ends[2] = {-7, -7};
 
@@ -210,15 +210,3 @@ static void handle_last_for_pipe(void)
     EQUAL(ends[0], -7);
     EQUAL(dup(0), HANDLES_MAX - 1);
 }
-
-const struct test handle_tests[] = {
-    TEST(handle, bad_numbers),
-    TEST(handle, wrong_kind),
-    TEST(handle, lowest),
-    TEST(handle, dup_shares_offset),
-    TEST(handle, fork_shares_offset),
-    TEST(handle, dup2),
-    TEST(handle, exhaustion),
-    TEST(handle, last_for_pipe),
-    TEST_END,
-};

@@ -56,7 +56,7 @@ static void stop_server(int port, pid_t server)
 
 /* ---- words, bytes, handles ---------------------------------------------- */
 
-static void ipc_words(void)
+TEST(ipc, words)
 {
     int port;
     pid_t server = start_server(&port);
@@ -73,7 +73,7 @@ static void ipc_words(void)
     stop_server(port, server);
 }
 
-static void ipc_bytes(void)
+TEST(ipc, bytes)
 {
     uint8_t *out = malloc(IPC_DATA_MAX);
     uint8_t *in = malloc(IPC_DATA_MAX);
@@ -102,7 +102,7 @@ static void ipc_bytes(void)
     stop_server(port, server);
 }
 
-static void ipc_handle(void)
+TEST(ipc, handle)
 {
     int ends[2];
     char c;
@@ -124,7 +124,7 @@ static void ipc_handle(void)
 }
 
 /* A port may be passed, but not the right to receive there. */
-static void ipc_handle_of_port(void)
+TEST(ipc, handle_of_port)
 {
     int port;
     pid_t server = start_server(&port);
@@ -162,7 +162,7 @@ static void serve_small(int port)
 
 /* A call too long for the receiver: only the caller gets the error. A reply too
  * long for the caller: both get it. */
-static void ipc_too_long(void)
+TEST(ipc, too_long)
 {
     int port = port_create();
     pid_t server = spawn(serve_small, port);
@@ -194,7 +194,7 @@ static void serve_full(int port)
 }
 
 /* No room for the handle. */
-static void ipc_no_room_for_handle(void)
+TEST(ipc, no_room_for_handle)
 {
     int port = port_create();
     pid_t server = spawn(serve_full, port);
@@ -209,7 +209,7 @@ static void ipc_no_room_for_handle(void)
 
 /* ---- replies ------------------------------------------------------------ */
 
-static void ipc_reply_errors(void)
+TEST(ipc, reply_errors)
 {
     struct message m = {0};
 
@@ -229,7 +229,7 @@ static void call_with(int arg)
 }
 
 /* Three calls are received; the replies are sent in another order. */
-static void ipc_out_of_order(void)
+TEST(ipc, out_of_order)
 {
     int port = port_create();
     struct message m[3] = {{0}};
@@ -250,7 +250,7 @@ static void ipc_out_of_order(void)
 
 /* reply_receive replies to the last client and receives the next call. Either
  * may be the first. */
-static void ipc_reply_and_receive(void)
+TEST(ipc, reply_and_receive)
 {
     int port = port_create();
     struct message m = {0};
@@ -292,7 +292,7 @@ static void call_onward(int port)
 
 /* One calls two, two calls three; three's call to one, which waits, is
  * refused. */
-static void ipc_circle(void)
+TEST(ipc, circle)
 {
     pid_t servers[3];
     int ports[3];
@@ -321,7 +321,7 @@ static void receive_and_reply(int port)
 }
 
 /* Only the caller itself receives there. */
-static void ipc_call_self(void)
+TEST(ipc, call_self)
 {
     int port = port_create();
     struct message m = {.msg_tag = 1};
@@ -336,7 +336,7 @@ static void ipc_call_self(void)
 
 /* ---- notifications ------------------------------------------------------ */
 
-static void ipc_notify(void)
+TEST(ipc, notify)
 {
     int port = port_create();
     struct message m = {.msg_client = 9};
@@ -362,7 +362,7 @@ static void receive_bits(int port)
     EQUAL(m.msg_word[0], 3);
 }
 
-static void ipc_notify_wakes(void)
+TEST(ipc, notify_wakes)
 {
     int port = port_create();
     pid_t child = spawn(receive_bits, port);
@@ -374,7 +374,7 @@ static void ipc_notify_wakes(void)
 
 /* ---- alarms ------------------------------------------------------------- */
 
-static void ipc_alarm(void)
+TEST(ipc, alarm)
 {
     int port = port_create();
     int file = open("/etc/motd", O_RDONLY);
@@ -407,7 +407,7 @@ static void call_alarm(int port)
 }
 
 /* Only a task with the right to receive may set it. */
-static void ipc_alarm_needs_right(void)
+TEST(ipc, alarm_needs_right)
 {
     int port;
     pid_t server = spawn_server(receive_and_reply, &port);
@@ -420,7 +420,7 @@ static void ipc_alarm_needs_right(void)
 
 /* ---- interrupts and names ----------------------------------------------- */
 
-static void ipc_privileged(void)
+TEST(ipc, privileged)
 {
     int port = port_create();
 
@@ -431,7 +431,7 @@ static void ipc_privileged(void)
     EQUAL(syscall_raw(SYS_port_create, (uint32_t[6]){1}), -EINVAL);
 }
 
-static void ipc_names(void)
+TEST(ipc, names)
 {
     char list[512];
     int port = port_create();
@@ -457,7 +457,7 @@ static void ipc_names(void)
 }
 
 /* The name of a dead port can be registered again. */
-static void ipc_names_of_dead_ports(void)
+TEST(ipc, names_of_dead_ports)
 {
     int first = port_create();
     int second;
@@ -475,33 +475,10 @@ static void ipc_names_of_dead_ports(void)
 
 /* No program without that right becomes the name server, even if there is
  * none. */
-static void ipc_names_one_server(void)
+TEST(ipc, names_one_server)
 {
     int port = port_create();
 
     FAILS(name_server(NAME_SERVER_SET, port), EPERM);
     EQUAL(close(port), 0);
 }
-
-const struct test ipc_tests[] = {
-    TEST(ipc, words),
-    TEST(ipc, bytes),
-    TEST(ipc, handle),
-    TEST(ipc, handle_of_port),
-    TEST(ipc, too_long),
-    TEST(ipc, no_room_for_handle),
-    TEST(ipc, reply_errors),
-    TEST(ipc, out_of_order),
-    TEST(ipc, reply_and_receive),
-    TEST(ipc, circle),
-    TEST(ipc, call_self),
-    TEST(ipc, notify),
-    TEST(ipc, notify_wakes),
-    TEST(ipc, alarm),
-    TEST(ipc, alarm_needs_right),
-    TEST(ipc, privileged),
-    TEST(ipc, names),
-    TEST(ipc, names_of_dead_ports),
-    TEST(ipc, names_one_server),
-    TEST_END,
-};

@@ -278,7 +278,7 @@ const struct lie liar_tells_mount[] = {
 
 /* ---- lies --------------------------------------------------------------- */
 
-static void liar_lies(void)
+TEST(liar, lies)
 {
     pid_t pid = liar_begin();
     int before = dup(STDIN_FILENO);
@@ -305,7 +305,7 @@ static void liar_lies(void)
     liar_end(pid);
 }
 
-static void liar_mounts(void)
+TEST(liar, mounts)
 {
     pid_t pid = spawn_server(liar_run_mount, &liar_port);
 
@@ -336,7 +336,7 @@ static void try_mount(int unused)
     mount(liar_port, "m");
 }
 
-static void liar_mount_hangs(void)
+TEST(liar, mount_hangs)
 {
     pid_t server = spawn_server(liar_run_mount, &liar_port);
     pid_t pid;
@@ -361,7 +361,7 @@ static void rmdirs(int which)
     }
 }
 
-static void liar_circle(void)
+TEST(liar, circle)
 {
     char back[PATH_MAX], path[PATH_MAX];
     pid_t pid = liar_begin();
@@ -389,8 +389,3 @@ static void liar_circle(void)
     expect_exit(one, 0);
     liar_end(pid);
 }
-
-const struct test liar_tests[] = {
-    TEST(liar, lies),   TEST(liar, mounts), TEST(liar, mount_hangs),
-    TEST(liar, circle), TEST_END,
-};

@@ -16,7 +16,7 @@ static bool is_zero(const char *p, size_t n)
 
 /* ---- heap --------------------------------------------------------------- */
 
-static void memory_sbrk(void)
+TEST(memory, sbrk)
 {
     char *start = sbrk(0);
     char *p = sbrk(3 * PAGE_SIZE + 5);
@@ -32,7 +32,7 @@ static void memory_sbrk(void)
     CHECK(is_zero(p + PAGE_SIZE, 2 * PAGE_SIZE));
 }
 
-static void memory_sbrk_errors(void)
+TEST(memory, sbrk_errors)
 {
     void *start = sbrk(0);
 
@@ -44,7 +44,7 @@ static void memory_sbrk_errors(void)
 }
 
 /* After the end of the heap nothing is mapped. */
-static void memory_sbrk_freed(void)
+TEST_KILLED(memory, sbrk_freed, SIGSEGV)
 {
     volatile char *p = sbrk(2 * PAGE_SIZE);
 
@@ -55,7 +55,7 @@ static void memory_sbrk_freed(void)
 
 /* ---- mappings ----------------------------------------------------------- */
 
-static void memory_mmap(void)
+TEST(memory, mmap)
 {
     char *a = mmap(1, PROT_READ | PROT_WRITE);
     char *b = mmap(10 * PAGE_SIZE, PROT_READ | PROT_WRITE);
@@ -74,7 +74,7 @@ static void memory_mmap(void)
     EQUAL(munmap(a, 1), 0);
 }
 
-static void memory_mmap_errors(void)
+TEST(memory, mmap_errors)
 {
     char *p;
 
@@ -99,7 +99,7 @@ static void memory_mmap_errors(void)
     FAILS(munmap(p, 4 * PAGE_SIZE), EINVAL);
 }
 
-static void memory_mmap_read_only(void)
+TEST_KILLED(memory, mmap_read_only, SIGSEGV)
 {
     volatile char *p = mmap(PAGE_SIZE, PROT_READ);
 
@@ -107,7 +107,7 @@ static void memory_mmap_read_only(void)
     *p = 1;
 }
 
-static void memory_use_after_munmap(void)
+TEST_KILLED(memory, use_after_munmap, SIGSEGV)
 {
     volatile char *p = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
 
@@ -117,7 +117,7 @@ static void memory_use_after_munmap(void)
 }
 
 /* Many mappings, some of which are removed and replaced. */
-static void memory_mmap_many(void)
+TEST(memory, mmap_many)
 {
     char *p[64];
 
@@ -139,17 +139,17 @@ static void memory_mmap_many(void)
 
 /* ---- stack -------------------------------------------------------------- */
 
-static void memory_stack_grows(void)
+TEST(memory, stack_grows)
 {
     EQUAL(use_stack(STACK_MAX / 10 * 7), 1);
 }
 
-static void memory_stack_overflow(void)
+TEST_KILLED(memory, stack_overflow, SIGSEGV)
 {
     use_stack(2 * STACK_MAX);
 }
 
-static void memory_stack_far_below(void)
+TEST_KILLED(memory, stack_far_below, SIGSEGV)
 {
     volatile char here;
     uintptr_t below = (uintptr_t)&here - 2 * STACK_MAX;
@@ -183,7 +183,7 @@ static void check_memory(void)
 }
 
 /* A program that wants more than there is gets ENOMEM. */
-static void memory_exhaustion(void)
+TEST(memory, exhaustion)
 {
     pid_t child = spawn(take_everything, 0);
     int status;
@@ -206,7 +206,7 @@ static void read_everything(int zero)
 }
 
 /* If the kernel writes to the page for the program, the call fails. */
-static void memory_exhaustion_in_calls(void)
+TEST(memory, exhaustion_in_calls)
 {
     int zero = open("/dev/zero", O_RDONLY);
     pid_t child;
@@ -233,7 +233,7 @@ static void sbrk_everything(int unused)
     }
 }
 
-static void memory_exhaustion_heap(void)
+TEST(memory, exhaustion_heap)
 {
     pid_t child = spawn(sbrk_everything, 0);
     int status;
@@ -242,21 +242,3 @@ static void memory_exhaustion_heap(void)
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ENOMEM);
     check_memory();
 }
-
-const struct test memory_tests[] = {
-    TEST(memory, sbrk),
-    TEST(memory, sbrk_errors),
-    TEST_KILLED(memory, sbrk_freed, SIGSEGV),
-    TEST(memory, mmap),
-    TEST(memory, mmap_errors),
-    TEST_KILLED(memory, mmap_read_only, SIGSEGV),
-    TEST_KILLED(memory, use_after_munmap, SIGSEGV),
-    TEST(memory, mmap_many),
-    TEST(memory, stack_grows),
-    TEST_KILLED(memory, stack_overflow, SIGSEGV),
-    TEST_KILLED(memory, stack_far_below, SIGSEGV),
-    TEST(memory, exhaustion),
-    TEST(memory, exhaustion_in_calls),
-    TEST(memory, exhaustion_heap),
-    TEST_END,
-};

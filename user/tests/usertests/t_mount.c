@@ -64,7 +64,7 @@ static struct stat stat_of(const char *path)
 
 /* ---- contents ----------------------------------------------------------- */
 
-static void mount_contents(void)
+TEST(mount, contents)
 {
     char buf[8] = "";
     int h;
@@ -102,7 +102,7 @@ static void mount_contents(void)
 }
 
 /* Invalid buffers, or too short ones: no byte is transferred. */
-static void mount_buffers(void)
+TEST(mount, buffers)
 {
     char *page = mmap(4096, PROT_READ | PROT_WRITE);
     const uint32_t bad[] = {0,          0x10,       (uint32_t)page + 4096,
@@ -129,7 +129,7 @@ static void mount_buffers(void)
 }
 
 /* More bytes than a message can have. */
-static void mount_large(void)
+TEST(mount, large)
 {
     uint8_t *out = malloc(PIECE);
     uint8_t *in = malloc(PIECE + 1);
@@ -155,7 +155,7 @@ static void mount_large(void)
 
 /* A file without a name exists until its last user has closed it; then the
  * server gets a release. */
-static void mount_unlinked(void)
+TEST(mount, unlinked)
 {
     struct fs_stat st;
     char buf[8];
@@ -178,7 +178,7 @@ static void mount_unlinked(void)
 
 /* ---- the tree ----------------------------------------------------------- */
 
-static void mount_tree(void)
+TEST(mount, tree)
 {
     begin();
     EQUAL(mkdir("m/d"), 0);
@@ -205,7 +205,7 @@ static void mount_tree(void)
     end();
 }
 
-static void mount_rename(void)
+TEST(mount, rename)
 {
     begin();
     EQUAL(mkdir("m/a"), 0);
@@ -230,7 +230,7 @@ static void mount_rename(void)
     end();
 }
 
-static void mount_names(void)
+TEST(mount, names)
 {
     char path[80] = "m/";
     size_t n = strlen(path);
@@ -249,7 +249,7 @@ static void mount_names(void)
 }
 
 /* Each is seen once, whatever is removed meanwhile. */
-static void mount_entries(void)
+TEST(mount, entries)
 {
     uint32_t room[32], seen[3] = {0};
     char path[16];
@@ -292,7 +292,7 @@ static void mount_entries(void)
 
 /* ---- with other file systems -------------------------------------------- */
 
-static void mount_paths(void)
+TEST(mount, paths)
 {
     char here[PATH_MAX], there[PATH_MAX];
 
@@ -311,7 +311,7 @@ static void mount_paths(void)
     end();
 }
 
-static void mount_across(void)
+TEST(mount, across)
 {
     begin();
     make_file("m/a", "a");
@@ -324,7 +324,7 @@ static void mount_across(void)
     end();
 }
 
-static void mount_busy(void)
+TEST(mount, busy)
 {
     int h;
 
@@ -347,7 +347,7 @@ static void mount_busy(void)
 }
 
 /* One file system mounted in another. */
-static void mount_nested(void)
+TEST(mount, nested)
 {
     pid_t inner;
 
@@ -381,7 +381,7 @@ static void copy(const char *from, const char *to)
     EQUAL(close(out), 0);
 }
 
-static void mount_exec(void)
+TEST(mount, exec)
 {
     char *const argv[] = {"true", NULL};
     pid_t pid;
@@ -400,7 +400,7 @@ static void mount_exec(void)
     end();
 }
 
-static void mount_sync(void)
+TEST(mount, sync)
 {
     struct fs_stat st;
     int ends[2];
@@ -429,7 +429,7 @@ static void mount_sync(void)
 }
 
 /* Ports and paths that cannot be mounted. */
-static void mount_errors(void)
+TEST(mount, errors)
 {
     int port = port_create();
 
@@ -447,7 +447,7 @@ static void mount_errors(void)
 }
 
 /* On a directory with a mounted file system whose server is alive. */
-static void mount_twice(void)
+TEST(mount, twice)
 {
     char *const argv[] = {"memfs", "m", NULL};
     pid_t pid;
@@ -485,7 +485,7 @@ static void work(int arg)
     }
 }
 
-static void mount_together(void)
+TEST(mount, together)
 {
     pid_t pids[4];
 
@@ -562,7 +562,7 @@ static uint32_t stat_with_handle(int port)
     return st.fs_files;
 }
 
-static void mount_handles(void)
+TEST(mount, handles)
 {
     int port;
     pid_t server = spawn_server(ghost_run, &port);
@@ -575,7 +575,7 @@ static void mount_handles(void)
 }
 
 /* rm -r ends, though it removes nothing. */
-static void mount_ghost(void)
+TEST(mount, ghost)
 {
     char *const argv[] = {"rm", "-rf", "m", NULL};
     int port;
@@ -596,16 +596,3 @@ static void mount_ghost(void)
     expect_signal(server, SIGKILL);
     EQUAL(umount("m"), 0);
 }
-
-const struct test mount_tests[] = {
-    TEST(mount, contents), TEST(mount, buffers),
-    TEST(mount, large),    TEST(mount, unlinked),
-    TEST(mount, tree),     TEST(mount, rename),
-    TEST(mount, names),    TEST(mount, entries),
-    TEST(mount, paths),    TEST(mount, across),
-    TEST(mount, busy),     TEST(mount, nested),
-    TEST(mount, exec),     TEST(mount, sync),
-    TEST(mount, errors),   TEST(mount, twice),
-    TEST(mount, together), TEST(mount, handles),
-    TEST(mount, ghost),    TEST_END,
-};

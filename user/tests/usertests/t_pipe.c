@@ -6,7 +6,7 @@
 
 static char block[2 * PIPE_SIZE];
 
-static void pipe_order(void)
+TEST(pipe, order)
 {
     static char got[1000];
     int ends[2];
@@ -23,7 +23,7 @@ static void pipe_order(void)
     }
 }
 
-static void pipe_end_of_file(void)
+TEST(pipe, end_of_file)
 {
     int ends[2];
     char c;
@@ -36,7 +36,7 @@ static void pipe_end_of_file(void)
     EQUAL(read(ends[0], &c, 1), 0);
 }
 
-static void pipe_broken(void)
+TEST(pipe, broken)
 {
     int ends[2];
 
@@ -47,7 +47,7 @@ static void pipe_broken(void)
     FAILS(write(ends[1], block, sizeof(block)), EPIPE);
 }
 
-static void pipe_wrong_end(void)
+TEST(pipe, wrong_end)
 {
     int ends[2];
     char c = 0;
@@ -65,7 +65,7 @@ static void pipe_wrong_end(void)
 }
 
 /* A transfer of no bytes does not wait. */
-static void pipe_no_bytes(void)
+TEST(pipe, no_bytes)
 {
     int ends[2];
 
@@ -80,7 +80,7 @@ static void write_later(int out)
     EQUAL(write(out, "late", 4), 4);
 }
 
-static void pipe_reader_waits(void)
+TEST(pipe, reader_waits)
 {
     int ends[2];
     pid_t child;
@@ -98,7 +98,7 @@ static void write_much(int out)
 }
 
 /* More than a pipe holds: the writer waits for a reader, byte by byte. */
-static void pipe_writer_waits(void)
+TEST(pipe, writer_waits)
 {
     int ends[2];
     size_t left = sizeof(block);
@@ -128,7 +128,7 @@ static void expect_broken(int out)
 }
 
 /* The last reader ends while a writer waits. */
-static void pipe_writer_gets_epipe(void)
+TEST(pipe, writer_gets_epipe)
 {
     int ends[2];
     pid_t child;
@@ -147,7 +147,7 @@ static void pipe_writer_gets_epipe(void)
 }
 
 /* The last writer ends while a reader waits. */
-static void pipe_reader_gets_end(void)
+TEST(pipe, reader_gets_end)
 {
     int ends[2];
     pid_t child;
@@ -191,7 +191,7 @@ static void read_exactly(int in, char *buf, size_t n)
 }
 
 /* A write of no more than the pipe holds arrives in one piece. */
-static void pipe_atomic(void)
+TEST(pipe, atomic)
 {
     int ends[2];
     char chunk[CHUNK];
@@ -220,7 +220,7 @@ static void read_blocked(int in)
 }
 
 /* A task is killed while it waits; the pipe still works for others. */
-static void pipe_killed_waiting(void)
+TEST(pipe, killed_waiting)
 {
     int ends[2];
     pid_t child;
@@ -243,7 +243,7 @@ static void pipe_killed_waiting(void)
 }
 
 /* A pipe is freed when the processes at both ends exit. */
-static void pipe_many(void)
+TEST(pipe, many)
 {
     int ends[2];
 
@@ -273,7 +273,7 @@ static void fill_with_pipes(int gate)
 }
 
 /* Creates as many as there is memory for, and afterwards some again. */
-static void pipe_exhaustion(void)
+TEST(pipe, exhaustion)
 {
     int ends[2], more[2];
     pid_t child;
@@ -294,13 +294,3 @@ static void pipe_exhaustion(void)
         sleep_ms(10);
     EQUAL(write(more[1], "z", 1), 1);
 }
-
-const struct test pipe_tests[] = {
-    TEST(pipe, order),           TEST(pipe, end_of_file),
-    TEST(pipe, broken),          TEST(pipe, wrong_end),
-    TEST(pipe, no_bytes),        TEST(pipe, reader_waits),
-    TEST(pipe, writer_waits),    TEST(pipe, writer_gets_epipe),
-    TEST(pipe, reader_gets_end), TEST(pipe, atomic),
-    TEST(pipe, killed_waiting),  TEST(pipe, many),
-    TEST(pipe, exhaustion),      TEST_END,
-};

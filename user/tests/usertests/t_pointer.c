@@ -27,7 +27,7 @@ static int32_t call3(uint32_t number, uint32_t a, uint32_t b, uint32_t c)
 
 /* ---- paths -------------------------------------------------------------- */
 
-static void pointer_paths(void)
+TEST(pointer, paths)
 {
     static const uint8_t one[] = {SYS_mkdir, SYS_rmdir, SYS_unlink, SYS_chdir,
                                   SYS_umount};
@@ -53,7 +53,7 @@ static void pointer_paths(void)
 }
 
 /* A string that reaches unmapped memory before its end. */
-static void pointer_endless_path(void)
+TEST(pointer, endless_path)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
     char *end = page + PAGE_SIZE;
@@ -67,7 +67,7 @@ static void pointer_endless_path(void)
     EQUAL(call3(SYS_chdir, (uint32_t)(end - 1), 0, 0), -ENOENT);
 }
 
-static void pointer_exec_arguments(void)
+TEST(pointer, exec_arguments)
 {
     char *good[] = {"x", NULL};
 
@@ -83,7 +83,7 @@ static void pointer_exec_arguments(void)
 
 /* ---- results ------------------------------------------------------------ */
 
-static void pointer_results(void)
+TEST(pointer, results)
 {
     int ends[2];
     pid_t child;
@@ -121,7 +121,7 @@ static void check_buffer(uint32_t number, int h)
     }
 }
 
-static void pointer_buffers(void)
+TEST(pointer, buffers)
 {
     int ends[2];
     int file, dir, zero;
@@ -146,7 +146,7 @@ static void pointer_buffers(void)
     EQUAL(read(ends[0], (char[64]){0}, 64), 10);
 }
 
-static void pointer_overflow(void)
+TEST(pointer, overflow)
 {
     static char buf[16];
     int zero = open("/dev/zero", O_RDWR);
@@ -162,7 +162,7 @@ static void pointer_overflow(void)
 }
 
 /* Only the first bytes belong to the program. */
-static void pointer_straddle(void)
+TEST(pointer, straddle)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
     char *end = page + PAGE_SIZE;
@@ -184,7 +184,7 @@ static void pointer_straddle(void)
 }
 
 /* The kernel does not write to pages that the program cannot write to. */
-static void pointer_read_only(void)
+TEST(pointer, read_only)
 {
     char *page = mmap(PAGE_SIZE, PROT_READ);
     int zero = open("/dev/zero", O_RDONLY);
@@ -199,7 +199,7 @@ static void pointer_read_only(void)
 }
 
 /* Pages that are allocated on access count as present. */
-static void pointer_untouched(void)
+TEST(pointer, untouched)
 {
     char *pages = mmap(4 * PAGE_SIZE, PROT_READ | PROT_WRITE);
     int ends[2];
@@ -222,7 +222,7 @@ static int32_t message_call(uint32_t number, int port, uint32_t tag,
     return syscall_raw(number, registers);
 }
 
-static void pointer_message_buffers(void)
+TEST(pointer, message_buffers)
 {
     int port = port_create();
 
@@ -237,7 +237,7 @@ static void pointer_message_buffers(void)
 }
 
 /* The memory that the buffer points to. */
-static void pointer_message_bytes(void)
+TEST(pointer, message_bytes)
 {
     struct ipc_buffer b;
     int port = port_create();
@@ -259,12 +259,3 @@ static void pointer_message_bytes(void)
     b = (struct ipc_buffer){.ipc_send_handle = 99};
     EQUAL(message_call(SYS_ipc_call, port, IPC_HANDLE, (uint32_t)&b), -EBADF);
 }
-
-const struct test pointer_tests[] = {
-    TEST(pointer, paths),          TEST(pointer, endless_path),
-    TEST(pointer, exec_arguments), TEST(pointer, results),
-    TEST(pointer, buffers),        TEST(pointer, overflow),
-    TEST(pointer, straddle),       TEST(pointer, read_only),
-    TEST(pointer, untouched),      TEST(pointer, message_buffers),
-    TEST(pointer, message_bytes),  TEST_END,
-};

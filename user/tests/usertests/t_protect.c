@@ -31,93 +31,75 @@ static void jump(uintptr_t address)
     ((void (*)(void))(uintptr_t)at(address))();
 }
 
-static void protect_read_kernel(void)
+TEST_KILLED(protect, read_kernel, SIGSEGV)
 {
     peek(KERNEL);
 }
 
-static void protect_write_kernel(void)
+TEST_KILLED(protect, write_kernel, SIGSEGV)
 {
     poke(KERNEL);
 }
 
 /* The kernel's data, not only its text. */
-static void protect_write_kernel_far(void)
+TEST_KILLED(protect, write_kernel_far, SIGSEGV)
 {
     poke(KERNEL + MIB(1));
 }
 
-static void protect_read_last_byte(void)
+TEST_KILLED(protect, read_last_byte, SIGSEGV)
 {
     peek(UINT32_MAX);
 }
 
-static void protect_jump_kernel(void)
+TEST_KILLED(protect, jump_kernel, SIGSEGV)
 {
     jump(KERNEL);
 }
 
-static void protect_read_null(void)
+TEST_KILLED(protect, read_null, SIGSEGV)
 {
     peek(0);
 }
 
-static void protect_write_null(void)
+TEST_KILLED(protect, write_null, SIGSEGV)
 {
     poke(8);
 }
 
-static void protect_jump_null(void)
+TEST_KILLED(protect, jump_null, SIGSEGV)
 {
     jump(0);
 }
 
-static void protect_write_text(void)
+TEST_KILLED(protect, write_text, SIGSEGV)
 {
     poke((uintptr_t)protect_write_text);
 }
 
-static void protect_write_constant(void)
+TEST_KILLED(protect, write_constant, SIGSEGV)
 {
     poke((uintptr_t)&constant);
 }
 
 /* Below the stack, between heap and mappings, right below the kernel. */
-static void protect_unmapped_low(void)
+TEST_KILLED(protect, unmapped_low, SIGSEGV)
 {
     poke(0x00400000 - 1);
 }
 
-static void protect_unmapped_middle(void)
+TEST_KILLED(protect, unmapped_middle, SIGSEGV)
 {
     peek(0x30000000);
 }
 
-static void protect_below_kernel(void)
+TEST_KILLED(protect, below_kernel, SIGSEGV)
 {
     poke(0xC0000000 - 1);
 }
 
 /* An access with one half in the kernel. */
-static void protect_straddle(void)
+TEST_KILLED(protect, straddle, SIGSEGV)
 {
     *(volatile uint32_t *)at(0xC0000000 - 2) = 1;
 }
-
-const struct test protect_tests[] = {
-    TEST_KILLED(protect, read_kernel, SIGSEGV),
-    TEST_KILLED(protect, write_kernel, SIGSEGV),
-    TEST_KILLED(protect, write_kernel_far, SIGSEGV),
-    TEST_KILLED(protect, read_last_byte, SIGSEGV),
-    TEST_KILLED(protect, jump_kernel, SIGSEGV),
-    TEST_KILLED(protect, read_null, SIGSEGV),
-    TEST_KILLED(protect, write_null, SIGSEGV),
-    TEST_KILLED(protect, jump_null, SIGSEGV),
-    TEST_KILLED(protect, write_text, SIGSEGV),
-    TEST_KILLED(protect, write_constant, SIGSEGV),
-    TEST_KILLED(protect, unmapped_low, SIGSEGV),
-    TEST_KILLED(protect, unmapped_middle, SIGSEGV),
-    TEST_KILLED(protect, below_kernel, SIGSEGV),
-    TEST_KILLED(protect, straddle, SIGSEGV),
-    TEST_END,
-};

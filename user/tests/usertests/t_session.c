@@ -85,7 +85,7 @@ static const char *const others[] = {"names", "init"};
 
 /* ---- authority ---------------------------------------------------------- */
 
-static void session_kill(void)
+TEST(session, kill)
 {
     for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
         struct row other = named(others[i]);
@@ -99,7 +99,7 @@ static void session_kill(void)
 }
 
 /* A group of the session, and new ones, can be joined; no other. */
-static void session_groups(void)
+TEST(session, groups)
 {
     pid_t mate = numbered(getppid()).row_group;
 
@@ -118,7 +118,7 @@ static void session_groups(void)
 }
 
 /* A child that has not been waited for is in its group no longer than that. */
-static void session_own_child(void)
+TEST(session, own_child)
 {
     pid_t child = fork();
 
@@ -143,7 +143,7 @@ static void call_twice(int port)
 
 /* A receiver gets the session of each caller, whether it waits before the call
  * or not, and 0 with a notification. */
-static void session_of_callers(void)
+TEST(session, of_callers)
 {
     char text[1];
     struct ipc_buffer b = {.ipc_receive = text, .ipc_receive_max = 1};
@@ -195,7 +195,7 @@ static pid_t await(const char *name)
 }
 
 /* fork and exec keep the session, whatever they start. */
-static void session_inherited(void)
+TEST(session, inherited)
 {
     const char *own = numbered(getpid()).row_session;
     char session[12];
@@ -214,7 +214,7 @@ static void session_inherited(void)
 }
 
 /* The same with a server's program and init, without the grant. */
-static void session_of_a_server(void)
+TEST(session, of_a_server)
 {
     static const char *const paths[] = {"/sbin/names", "/sbin/init"};
 
@@ -241,7 +241,7 @@ static void session_of_a_server(void)
 /* ---- mounts ------------------------------------------------------------- */
 
 /* A mount of a session hides no file, in RAM or of a server. */
-static void session_mount(void)
+TEST(session, mount)
 {
     pid_t server = liar_begin();
 
@@ -255,10 +255,3 @@ static void session_mount(void)
     FAILS(mount(liar_port, "m/d/s"), ENOTEMPTY);
     liar_end(server);
 }
-
-const struct test session_tests[] = {
-    TEST(session, kill),      TEST(session, groups),
-    TEST(session, own_child), TEST(session, of_callers),
-    TEST(session, inherited), TEST(session, of_a_server),
-    TEST(session, mount),     TEST_END,
-};

@@ -81,7 +81,7 @@ static void expect_killed(pid_t pid)
 }
 
 /* The second task waits for the first, and dies first. */
-static void silent_any(void)
+TEST(silent, any)
 {
     for (unsigned i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         pid_t server = liar_begin();
@@ -107,7 +107,7 @@ static void try_unmount(int unused)
     umount("m");
 }
 
-static void silent_unmount(void)
+TEST(silent, unmount)
 {
     pid_t server = liar_begin();
     pid_t pid;
@@ -147,7 +147,7 @@ static void read_mounts(int unused)
 }
 
 /* The list of mounts needs no server, and no lock that a server delays. */
-static void silent_mounts(void)
+TEST(silent, mounts)
 {
     pid_t server = liar_begin();
     pid_t inner = spawn_server(liar_run, &inner_port);
@@ -191,7 +191,7 @@ static int exit_code(pid_t pid)
 
 /* A directory is about to be covered and to be replaced, while both wait for
  * its lock: one of them fails. */
-static void silent_rename(void)
+TEST(silent, rename)
 {
     pid_t server = liar_begin();
     pid_t inner = spawn_server(liar_run, &inner_port);
@@ -219,7 +219,7 @@ static void silent_rename(void)
 
 /* The outer server has died, or its successor has no such directory: the inner
  * mount can no longer be reached by a path. */
-static void silent_nested(void)
+TEST(silent, nested)
 {
     pid_t server = liar_begin();
     pid_t inner = spawn_server(liar_run, &inner_port);
@@ -273,7 +273,7 @@ static void run_below(int port)
     liar_run(port);
 }
 
-static void silent_below(void)
+TEST(silent, below)
 {
     pid_t server = liar_begin();
     pid_t inner = spawn_server(liar_run, &inner_port);
@@ -399,7 +399,7 @@ static void end_late(unsigned i, pid_t server)
 }
 
 /* An open handle shows the change; appended bytes come after it. */
-static void silent_late(void)
+TEST(silent, late)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(late); i++) {
         bool size = made[i].lie_at == SIZE;
@@ -422,7 +422,7 @@ static void silent_late(void)
 }
 
 /* A file that nothing uses is released, if it has no link. */
-static void silent_late_unused(void)
+TEST(silent, late_unused)
 {
     for (unsigned i = 0; i < ARRAY_SIZE(late); i++) {
         pid_t server = begin_late();
@@ -431,9 +431,3 @@ static void silent_late_unused(void)
         end_late(i, server);
     }
 }
-
-const struct test silent_tests[] = {
-    TEST(silent, any),    TEST(silent, unmount),     TEST(silent, mounts),
-    TEST(silent, rename), TEST(silent, nested),      TEST(silent, below),
-    TEST(silent, late),   TEST(silent, late_unused), TEST_END,
-};

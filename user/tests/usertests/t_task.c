@@ -6,7 +6,7 @@
 
 /* ---- fork --------------------------------------------------------------- */
 
-static void task_getpid(void)
+TEST(task, getpid)
 {
     pid_t parent = getpid();
     pid_t child = fork();
@@ -22,7 +22,7 @@ static int cow_data = 1;
 static int cow_bss;
 
 /* Neither side sees writes of the other: data, bss, heap, mapping, stack. */
-static void task_fork_isolation(void)
+TEST(task, fork_isolation)
 {
     int on_stack = 3;
     int *heap = sbrk(PAGE_SIZE);
@@ -60,7 +60,7 @@ static void task_fork_isolation(void)
 }
 
 /* A page shared by three generations; each writes to it in turn. */
-static void task_fork_generations(void)
+TEST(task, fork_generations)
 {
     volatile int *p = mmap(PAGE_SIZE, PROT_READ | PROT_WRITE);
 
@@ -79,7 +79,7 @@ static void task_fork_generations(void)
     EQUAL(*p, 6);
 }
 
-static void task_fork_many_times(void)
+TEST(task, fork_many_times)
 {
     for (int i = 0; i < 200; i++) {
         pid_t child = fork();
@@ -98,7 +98,7 @@ static void exit_with(int code)
     _exit(code);
 }
 
-static void task_exit_codes(void)
+TEST(task, exit_codes)
 {
     expect_exit(spawn(exit_with, 0), 0);
     expect_exit(spawn(exit_with, 255), 255);
@@ -106,7 +106,7 @@ static void task_exit_codes(void)
     expect_exit(spawn(exit_with, -1), 255);
 }
 
-static void task_wait_errors(void)
+TEST(task, wait_errors)
 {
     int status = 77;
     pid_t child;
@@ -132,7 +132,7 @@ static void read_one(int handle)
     read(handle, &c, 1);
 }
 
-static void task_wait_nohang(void)
+TEST(task, wait_nohang)
 {
     int ends[2];
     int status = 77;
@@ -150,7 +150,7 @@ static void task_wait_nohang(void)
 }
 
 /* Waits for one child, though others ended before. */
-static void task_wait_for_one(void)
+TEST(task, wait_for_one)
 {
     pid_t first = spawn(exit_with, 1);
     pid_t second = spawn(exit_with, 2);
@@ -177,7 +177,7 @@ static void have_child(int report)
 }
 
 /* A child whose parent has ended gets a new parent. */
-static void task_orphan(void)
+TEST(task, orphan)
 {
     int ends[2];
     pid_t parent = 0;
@@ -196,7 +196,7 @@ static void task_orphan(void)
 
 /* ---- kill --------------------------------------------------------------- */
 
-static void task_kill_errors(void)
+TEST(task, kill_errors)
 {
     pid_t child = spawn(exit_with, 0);
 
@@ -213,7 +213,7 @@ static void task_kill_errors(void)
     FAILS(kill(1, SIGKILL), EPERM); /* the kernel's shell */
 }
 
-static void task_kill_self(void)
+TEST_KILLED(task, kill_self, SIGTERM)
 {
     kill(getpid(), SIGTERM);
     test_fail(__FILE__, __LINE__, "lives on", 0);
@@ -258,7 +258,7 @@ static void kill_runners(void)
 }
 
 /* A kill ends a task that runs, or waits, whatever it waits for. */
-static void task_kill_anywhere(void)
+TEST(task, kill_anywhere)
 {
     int ends[2];
     pid_t child;
@@ -277,7 +277,7 @@ static void task_kill_anywhere(void)
 }
 
 /* The first signal counts. */
-static void task_kill_twice(void)
+TEST(task, kill_twice)
 {
     pid_t child = spawn(sleep_long, 1000000);
 
@@ -287,7 +287,7 @@ static void task_kill_twice(void)
     expect_signal(child, SIGINT);
 }
 
-static void task_kill_group(void)
+TEST(task, kill_group)
 {
     pid_t children[3];
 
@@ -302,7 +302,7 @@ static void task_kill_group(void)
     FAILS(kill(-children[0], 0), ESRCH);
 }
 
-static void task_setpgid_errors(void)
+TEST(task, setpgid_errors)
 {
     pid_t child = spawn(sleep_long, 1000000);
     pid_t stranger = getppid();
@@ -321,7 +321,7 @@ static void task_setpgid_errors(void)
 
 /* ---- time --------------------------------------------------------------- */
 
-static void task_sleep(void)
+TEST(task, sleep)
 {
     uint32_t before = uptime_ms();
 
@@ -333,7 +333,7 @@ static void task_sleep(void)
 }
 
 /* A task that never waits cannot keep the processor. */
-static void task_preemption(void)
+TEST(task, preemption)
 {
     pid_t child = spawn(spin, 0);
 
@@ -343,7 +343,7 @@ static void task_preemption(void)
     expect_signal(child, SIGKILL);
 }
 
-static void task_unknown_calls(void)
+TEST(task, unknown_calls)
 {
     static const uint32_t numbers[] = {
         SYSCALL_COUNT, SYSCALL_COUNT + 1, 255,       256,
@@ -368,7 +368,7 @@ static void fork_all(int gate)
 
 /* Forks until there is no memory; afterwards all is as before. The forking
  * process may also be killed, for lack of a page. */
-static void task_exhaustion(void)
+TEST(task, exhaustion)
 {
     int ends[2];
     pid_t child;
@@ -397,26 +397,3 @@ static void task_exhaustion(void)
         _exit(9);
     expect_exit(child, 9);
 }
-
-const struct test task_tests[] = {
-    TEST(task, getpid),
-    TEST(task, fork_isolation),
-    TEST(task, fork_generations),
-    TEST(task, fork_many_times),
-    TEST(task, exit_codes),
-    TEST(task, wait_errors),
-    TEST(task, wait_nohang),
-    TEST(task, wait_for_one),
-    TEST(task, orphan),
-    TEST(task, kill_errors),
-    TEST_KILLED(task, kill_self, SIGTERM),
-    TEST(task, kill_anywhere),
-    TEST(task, kill_twice),
-    TEST(task, kill_group),
-    TEST(task, setpgid_errors),
-    TEST(task, sleep),
-    TEST(task, preemption),
-    TEST(task, unknown_calls),
-    TEST(task, exhaustion),
-    TEST_END,
-};

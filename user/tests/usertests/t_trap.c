@@ -7,60 +7,65 @@
 #include "user/lib/string.h"
 
 /* A case of a few instructions. */
-#define INSTRUCTIONS(name, text)                                               \
-    static void trap_##name(void)                                              \
+#define INSTRUCTIONS(name, signal, text)                                       \
+    TEST_KILLED(trap, name, signal)                                            \
     {                                                                          \
         __asm__ volatile(text ::: "eax", "ecx", "edx", "memory");              \
     }
 
-INSTRUCTIONS(hlt, "hlt")
-INSTRUCTIONS(cli, "cli")
-INSTRUCTIONS(sti, "sti")
-INSTRUCTIONS(in, "inb $0x60, %%al")
-INSTRUCTIONS(out, "outb %%al, $0xe9")
-INSTRUCTIONS(lidt, "lidt 0x400000")
-INSTRUCTIONS(lgdt, "lgdt 0x400000")
-INSTRUCTIONS(ltr, "movl $0x28, %%eax\n ltr %%ax")
-INSTRUCTIONS(read_cr0, "movl %%cr0, %%eax")
-INSTRUCTIONS(write_cr0, "movl %%eax, %%cr0")
-INSTRUCTIONS(write_cr3, "xorl %%eax, %%eax\n movl %%eax, %%cr3")
-INSTRUCTIONS(invlpg, "invlpg 0x400000")
-INSTRUCTIONS(clts, "clts")
-INSTRUCTIONS(wrmsr, "xorl %%ecx, %%ecx\n wrmsr")
-INSTRUCTIONS(kernel_data, "movl $0x10, %%eax\n movw %%ax, %%ds")
-INSTRUCTIONS(kernel_code, "lcall $0x08, $0xc0100000")
-INSTRUCTIONS(fake_interrupt, "int $0x20")
-INSTRUCTIONS(fake_page_fault, "int $0x0e")
-INSTRUCTIONS(fake_double_fault, "int $0x08")
-INSTRUCTIONS(divide, "xorl %%ecx, %%ecx\n movl $1, %%eax\n cltd\n idivl %%ecx")
-INSTRUCTIONS(breakpoint, "int3")
-INSTRUCTIONS(overflow, "movb $0x7f, %%al\n incb %%al\n into")
-INSTRUCTIONS(opcode, "ud2")
-INSTRUCTIONS(floating_point, "fld1")
-INSTRUCTIONS(single_step, "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
-INSTRUCTIONS(no_stack, "xorl %%esp, %%esp\n pushl %%eax")
-INSTRUCTIONS(io_privilege, "pushfl\n orl $0x3000, (%%esp)\n popfl\n cli")
-INSTRUCTIONS(debug_register, "movl %%eax, %%dr0")
-INSTRUCTIONS(lldt, "xorl %%eax, %%eax\n lldt %%ax")
-INSTRUCTIONS(sysenter, "sysenter")
-INSTRUCTIONS(no_gate, "int $0x60")
-INSTRUCTIONS(beyond_gates, "int $0xff")
-INSTRUCTIONS(local_table, "movl $7, %%eax\n movw %%ax, %%gs")
-INSTRUCTIONS(beyond_table, "movl $0x43, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(hlt, SIGSEGV, "hlt")
+INSTRUCTIONS(cli, SIGSEGV, "cli")
+INSTRUCTIONS(sti, SIGSEGV, "sti")
+INSTRUCTIONS(in, SIGSEGV, "inb $0x60, %%al")
+INSTRUCTIONS(out, SIGSEGV, "outb %%al, $0xe9")
+INSTRUCTIONS(lidt, SIGSEGV, "lidt 0x400000")
+INSTRUCTIONS(lgdt, SIGSEGV, "lgdt 0x400000")
+INSTRUCTIONS(ltr, SIGSEGV, "movl $0x28, %%eax\n ltr %%ax")
+INSTRUCTIONS(read_cr0, SIGSEGV, "movl %%cr0, %%eax")
+INSTRUCTIONS(write_cr0, SIGSEGV, "movl %%eax, %%cr0")
+INSTRUCTIONS(write_cr3, SIGSEGV, "xorl %%eax, %%eax\n movl %%eax, %%cr3")
+INSTRUCTIONS(invlpg, SIGSEGV, "invlpg 0x400000")
+INSTRUCTIONS(clts, SIGSEGV, "clts")
+INSTRUCTIONS(wrmsr, SIGSEGV, "xorl %%ecx, %%ecx\n wrmsr")
+INSTRUCTIONS(kernel_data, SIGSEGV, "movl $0x10, %%eax\n movw %%ax, %%ds")
+INSTRUCTIONS(kernel_code, SIGSEGV, "lcall $0x08, $0xc0100000")
+INSTRUCTIONS(fake_interrupt, SIGSEGV, "int $0x20")
+INSTRUCTIONS(fake_page_fault, SIGSEGV, "int $0x0e")
+INSTRUCTIONS(fake_double_fault, SIGSEGV, "int $0x08")
+INSTRUCTIONS(divide, SIGFPE,
+             "xorl %%ecx, %%ecx\n movl $1, %%eax\n cltd\n idivl %%ecx")
+INSTRUCTIONS(breakpoint, SIGTRAP, "int3")
+INSTRUCTIONS(overflow, SIGFPE, "movb $0x7f, %%al\n incb %%al\n into")
+INSTRUCTIONS(opcode, SIGILL, "ud2")
+INSTRUCTIONS(floating_point, SIGILL, "fld1")
+INSTRUCTIONS(single_step, SIGTRAP,
+             "pushfl\n orl $0x100, (%%esp)\n popfl\n nop\n nop")
+INSTRUCTIONS(no_stack, SIGSEGV, "xorl %%esp, %%esp\n pushl %%eax")
+INSTRUCTIONS(io_privilege, SIGSEGV,
+             "pushfl\n orl $0x3000, (%%esp)\n popfl\n cli")
+INSTRUCTIONS(debug_register, SIGSEGV, "movl %%eax, %%dr0")
+INSTRUCTIONS(lldt, SIGSEGV, "xorl %%eax, %%eax\n lldt %%ax")
+INSTRUCTIONS(sysenter, SIGSEGV, "sysenter")
+INSTRUCTIONS(no_gate, SIGSEGV, "int $0x60")
+INSTRUCTIONS(beyond_gates, SIGSEGV, "int $0xff")
+INSTRUCTIONS(local_table, SIGSEGV, "movl $7, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(beyond_table, SIGSEGV, "movl $0x43, %%eax\n movw %%ax, %%gs")
 /* The segment of the processor's own data in the kernel. */
-INSTRUCTIONS(processor_segment, "movl $0x38, %%eax\n movw %%ax, %%gs")
-INSTRUCTIONS(processor_segment_3, "movl $0x3b, %%eax\n movw %%ax, %%gs")
-INSTRUCTIONS(null_stack, "xorl %%eax, %%eax\n movw %%ax, %%ss")
-INSTRUCTIONS(task_switch, "lcall $0x18, $0")
-INSTRUCTIONS(fault_task_switch, "ljmp $0x20, $0")
-INSTRUCTIONS(return_inwards, "pushl $8\n pushl $0xc0100000\n lretl")
+INSTRUCTIONS(processor_segment, SIGSEGV, "movl $0x38, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(processor_segment_3, SIGSEGV,
+             "movl $0x3b, %%eax\n movw %%ax, %%gs")
+INSTRUCTIONS(null_stack, SIGSEGV, "xorl %%eax, %%eax\n movw %%ax, %%ss")
+INSTRUCTIONS(task_switch, SIGSEGV, "lcall $0x18, $0")
+INSTRUCTIONS(fault_task_switch, SIGSEGV, "ljmp $0x20, $0")
+INSTRUCTIONS(return_inwards, SIGSEGV, "pushl $8\n pushl $0xc0100000\n lretl")
 /* iret with the flag that makes it return to another task. */
-INSTRUCTIONS(nested_iret, "pushfl\n orl $0x4000, (%%esp)\n popfl\n iretl")
+INSTRUCTIONS(nested_iret, SIGSEGV,
+             "pushfl\n orl $0x4000, (%%esp)\n popfl\n iretl")
 /* iret to ring 0, as if the program had been called from there. */
-INSTRUCTIONS(iret, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
+INSTRUCTIONS(iret, SIGSEGV, "pushfl\n pushl $8\n pushl $0xc0100000\n iretl")
 
 /* Clearing the interrupt flag by popf has no effect: the clock continues. */
-static void trap_popf(void)
+TEST(trap, popf)
 {
     uint32_t before = uptime_ms();
     uint32_t flags;
@@ -91,7 +96,7 @@ static void iret_to_virtual_8086(int flags)
 
 /* Also with the highest I/O privilege, and with the flags for single steps,
  * nested tasks and alignment checks; interrupts enabled and disabled. */
-static void trap_virtual_8086(void)
+TEST(trap, virtual_8086)
 {
     static const int flags[] = {0x20202, 0x20002, 0x23202, 0x23002, 0x67302};
 
@@ -138,7 +143,7 @@ static void read_table(int which)
     }
 }
 
-static void trap_tables(void)
+TEST(trap, tables)
 {
     for (int which = 0; which < 5; which++)
         if (can_forbid())
@@ -165,12 +170,12 @@ static int32_t getpid_with_null_segments(void)
     return pid;
 }
 
-static void trap_null_segments(void)
+TEST(trap, null_segments)
 {
     EQUAL(getpid_with_null_segments(), getpid());
 }
 
-static void trap_no_stack_call(void)
+TEST(trap, no_stack_call)
 {
     int32_t pid;
 
@@ -184,7 +189,7 @@ static void trap_no_stack_call(void)
 
 /* A program's flags for alignment checks, single steps and nested tasks must
  * not affect the kernel: no trap, no return to another task. */
-static void trap_flags(void)
+TEST(trap, flags)
 {
     static const uint32_t flags[] = {0x40000, 0x4000, 0x44000, 0x200000};
 
@@ -206,7 +211,7 @@ static void trap_flags(void)
 }
 
 /* A single step into a system call ends after it. */
-static void trap_step_into_call(void)
+TEST_KILLED(trap, step_into_call, SIGTRAP)
 {
     int32_t pid;
 
@@ -219,7 +224,7 @@ static void trap_step_into_call(void)
 }
 
 /* String instructions of the kernel must not run backwards. */
-static void trap_direction(void)
+TEST(trap, direction)
 {
     static char from[64] = "forwards, whatever the flag says";
     static char to[64];
@@ -237,7 +242,7 @@ static void trap_direction(void)
 }
 
 /* A call changes EAX and nothing else. */
-static void trap_registers(void)
+TEST(trap, registers)
 {
     uint32_t b = 0x11111111, c = 0x22222222, d = 0x33333333;
     uint32_t si = 0x44444444, di = 0x55555555;
@@ -255,58 +260,3 @@ static void trap_registers(void)
     EQUAL(si, 0x44444444);
     EQUAL(di, 0x55555555);
 }
-
-const struct test trap_tests[] = {
-    TEST_KILLED(trap, hlt, SIGSEGV),
-    TEST_KILLED(trap, cli, SIGSEGV),
-    TEST_KILLED(trap, sti, SIGSEGV),
-    TEST_KILLED(trap, in, SIGSEGV),
-    TEST_KILLED(trap, out, SIGSEGV),
-    TEST_KILLED(trap, lidt, SIGSEGV),
-    TEST_KILLED(trap, lgdt, SIGSEGV),
-    TEST_KILLED(trap, ltr, SIGSEGV),
-    TEST_KILLED(trap, read_cr0, SIGSEGV),
-    TEST_KILLED(trap, write_cr0, SIGSEGV),
-    TEST_KILLED(trap, write_cr3, SIGSEGV),
-    TEST_KILLED(trap, invlpg, SIGSEGV),
-    TEST_KILLED(trap, clts, SIGSEGV),
-    TEST_KILLED(trap, wrmsr, SIGSEGV),
-    TEST_KILLED(trap, kernel_data, SIGSEGV),
-    TEST_KILLED(trap, kernel_code, SIGSEGV),
-    TEST_KILLED(trap, fake_interrupt, SIGSEGV),
-    TEST_KILLED(trap, fake_page_fault, SIGSEGV),
-    TEST_KILLED(trap, fake_double_fault, SIGSEGV),
-    TEST_KILLED(trap, divide, SIGFPE),
-    TEST_KILLED(trap, breakpoint, SIGTRAP),
-    TEST_KILLED(trap, overflow, SIGFPE),
-    TEST_KILLED(trap, opcode, SIGILL),
-    TEST_KILLED(trap, floating_point, SIGILL),
-    TEST_KILLED(trap, single_step, SIGTRAP),
-    TEST_KILLED(trap, no_stack, SIGSEGV),
-    TEST_KILLED(trap, io_privilege, SIGSEGV),
-    TEST_KILLED(trap, iret, SIGSEGV),
-    TEST_KILLED(trap, debug_register, SIGSEGV),
-    TEST_KILLED(trap, lldt, SIGSEGV),
-    TEST_KILLED(trap, sysenter, SIGSEGV),
-    TEST_KILLED(trap, no_gate, SIGSEGV),
-    TEST_KILLED(trap, beyond_gates, SIGSEGV),
-    TEST_KILLED(trap, local_table, SIGSEGV),
-    TEST_KILLED(trap, beyond_table, SIGSEGV),
-    TEST_KILLED(trap, processor_segment, SIGSEGV),
-    TEST_KILLED(trap, processor_segment_3, SIGSEGV),
-    TEST_KILLED(trap, null_stack, SIGSEGV),
-    TEST_KILLED(trap, task_switch, SIGSEGV),
-    TEST_KILLED(trap, fault_task_switch, SIGSEGV),
-    TEST_KILLED(trap, return_inwards, SIGSEGV),
-    TEST_KILLED(trap, nested_iret, SIGSEGV),
-    TEST_KILLED(trap, step_into_call, SIGTRAP),
-    TEST(trap, virtual_8086),
-    TEST(trap, tables),
-    TEST(trap, flags),
-    TEST(trap, popf),
-    TEST(trap, null_segments),
-    TEST(trap, no_stack_call),
-    TEST(trap, direction),
-    TEST(trap, registers),
-    TEST_END,
-};

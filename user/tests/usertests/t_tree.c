@@ -29,7 +29,7 @@ static void expect_same(const char *a, const char *b)
 
 /* ---- paths -------------------------------------------------------------- */
 
-static void tree_path_errors(void)
+TEST(tree, path_errors)
 {
     static char path[PATH_MAX + 100];
     struct stat st;
@@ -54,7 +54,7 @@ static void tree_path_errors(void)
     CHECK(has_text(path, "longest"));
 }
 
-static void tree_path_length(void)
+TEST(tree, path_length)
 {
     static char path[PATH_MAX + 2];
     struct stat st;
@@ -71,7 +71,7 @@ static void tree_path_length(void)
     FAILS(mkdir(path), ENAMETOOLONG);
 }
 
-static void tree_dots(void)
+TEST(tree, dots)
 {
     EQUAL(mkdir("d"), 0);
     expect_same("d/.././d//.", "d");
@@ -82,7 +82,7 @@ static void tree_dots(void)
 
 /* ---- the working directory ---------------------------------------------- */
 
-static void tree_getcwd(void)
+TEST(tree, getcwd)
 {
     char before[PATH_MAX], path[PATH_MAX];
     int n = getcwd(before, sizeof(before));
@@ -104,7 +104,7 @@ static void tree_getcwd(void)
     EQUAL(strcmp(path, "/proc"), 0);
 }
 
-static void tree_cwd_removed(void)
+TEST(tree, cwd_removed)
 {
     char path[PATH_MAX];
     struct stat st;
@@ -121,7 +121,7 @@ static void tree_cwd_removed(void)
 }
 
 /* A child starts in its parent's directory, and can change its own. */
-static void tree_cwd_of_child(void)
+TEST(tree, cwd_of_child)
 {
     char before[PATH_MAX], after[PATH_MAX];
     pid_t child;
@@ -141,7 +141,7 @@ static void tree_cwd_of_child(void)
 
 /* ---- making and removing ------------------------------------------------ */
 
-static void tree_mkdir_errors(void)
+TEST(tree, mkdir_errors)
 {
     EQUAL(mkdir("d"), 0);
     EQUAL(stat_of("d").st_nlink, 2);
@@ -159,7 +159,7 @@ static void tree_mkdir_errors(void)
     FAILS(mkdir("f/d"), ENOTDIR);
 }
 
-static void tree_rmdir_errors(void)
+TEST(tree, rmdir_errors)
 {
     EQUAL(mkdir("d"), 0);
     EQUAL(mkdir("d/e"), 0);
@@ -189,7 +189,7 @@ static void tree_rmdir_errors(void)
 
 /* ---- renaming ----------------------------------------------------------- */
 
-static void tree_rename(void)
+TEST(tree, rename)
 {
     EQUAL(mkdir("d"), 0);
     make_file("a", "a");
@@ -207,7 +207,7 @@ static void tree_rename(void)
     CHECK(exists("d/b") && exists("again"));
 }
 
-static void tree_rename_directory(void)
+TEST(tree, rename_directory)
 {
     EQUAL(mkdir("a"), 0);
     EQUAL(mkdir("a/sub"), 0);
@@ -226,7 +226,7 @@ static void tree_rename_directory(void)
     CHECK(has_text("moved/f", "deep") && !exists("a/moved"));
 }
 
-static void tree_rename_errors(void)
+TEST(tree, rename_errors)
 {
     EQUAL(mkdir("d"), 0);
     EQUAL(mkdir("d/e"), 0);
@@ -266,7 +266,7 @@ static void rename_often(int way)
 }
 
 /* Two processes move the same file back and forth, and never lose it. */
-static void tree_rename_race(void)
+TEST(tree, rename_race)
 {
     pid_t a, b;
 
@@ -311,7 +311,7 @@ static void note_entry(const struct dirent *d, uint8_t *seen)
     seen[n]++;
 }
 
-static void tree_getdents(void)
+TEST(tree, getdents)
 {
     uint8_t seen[ENTRIES + 2] = {0};
     struct stat st;
@@ -333,7 +333,7 @@ static void tree_getdents(void)
 
 /* With a buffer for one or two entries; every other one is removed after it was
  * seen. The remaining ones are seen once. */
-static void tree_getdents_removal(void)
+TEST(tree, getdents_removal)
 {
     uint8_t seen[ENTRIES + 2] = {0};
     uint8_t buf[32] __attribute__((aligned(4)));
@@ -355,7 +355,7 @@ static void tree_getdents_removal(void)
         EQUAL(seen[i], 1);
 }
 
-static void tree_getdents_errors(void)
+TEST(tree, getdents_errors)
 {
     uint8_t buf[64];
     int file, dir;
@@ -378,7 +378,7 @@ static void tree_getdents_errors(void)
 }
 
 /* A directory that has been removed is empty. */
-static void tree_getdents_removed(void)
+TEST(tree, getdents_removed)
 {
     uint8_t buf[64];
     ssize_t n;
@@ -392,7 +392,7 @@ static void tree_getdents_removed(void)
 }
 
 /* As deep as the longest path. */
-static void tree_deep(void)
+TEST(tree, deep)
 {
     int depth = 0;
 
@@ -404,24 +404,3 @@ static void tree_deep(void)
         EQUAL(rmdir("x"), 0);
     }
 }
-
-const struct test tree_tests[] = {
-    TEST(tree, path_errors),
-    TEST(tree, path_length),
-    TEST(tree, dots),
-    TEST(tree, getcwd),
-    TEST(tree, cwd_removed),
-    TEST(tree, cwd_of_child),
-    TEST(tree, mkdir_errors),
-    TEST(tree, rmdir_errors),
-    TEST(tree, rename),
-    TEST(tree, rename_directory),
-    TEST(tree, rename_errors),
-    TEST(tree, rename_race),
-    TEST(tree, getdents),
-    TEST(tree, getdents_removal),
-    TEST(tree, getdents_errors),
-    TEST(tree, getdents_removed),
-    TEST(tree, deep),
-    TEST_END,
-};

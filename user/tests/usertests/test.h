@@ -3,8 +3,7 @@
  *
  *     main.c      runs cases, each in a child of its own, and reports
  *     skip.c      the cases that are not run
- *     table.c     the list of all families
- *     t_*.c       a family each: functions, and a table of them at the end
+ *     t_*.c       a family each
  *
  * A case runs in its own process group, in an empty directory. Processes that
  * it leaves are killed, files in the directory are removed; then the kernel's
@@ -16,53 +15,25 @@
 #include "user/lib/unistd.h"
 
 struct test {
-    const char *test_name;
+    const char *test_family;
+    const char *test_name; /* "family.case" */
     void (*test_run)(void);
     int test_signal; /* signal that must end the case; 0: it exits */
 };
 
-struct family {
-    const char *family_name;
-    const struct test *family_tests; /* ended by a NULL name */
-};
+/* All cases: a case registers itself in the linker section `tests`. */
+extern const struct test __start_tests[];
+extern const struct test __stop_tests[];
 
-extern const struct family families[]; /* ended by a NULL name */
-
-extern const struct test task_tests[];
-extern const struct test exec_tests[];
-extern const struct test memory_tests[];
-extern const struct test commit_tests[];
-extern const struct test protect_tests[];
-extern const struct test trap_tests[];
-extern const struct test pointer_tests[];
-extern const struct test handle_tests[];
-extern const struct test pipe_tests[];
-extern const struct test file_tests[];
-extern const struct test tree_tests[];
-extern const struct test device_tests[];
-extern const struct test ipc_tests[];
-extern const struct test grant_tests[];
-extern const struct test session_tests[];
-extern const struct test death_tests[];
-extern const struct test mount_tests[];
-extern const struct test liar_tests[];
-extern const struct test dead_server_tests[];
-extern const struct test silent_tests[];
-
-/* An entry: TEST(task, fork) is the function task_fork. */
-#define TEST(family, name)                                                     \
-    {                                                                          \
-#family "." #name, family##_##name, 0                                  \
-    }
-/* … a case that a signal must end. */
+/* A case, in the order of the source: TEST(task, fork) { ... }. */
+#define TEST(family, name) TEST_KILLED(family, name, 0)
+/* A case that a signal must end. */
 #define TEST_KILLED(family, name, signal)                                      \
-    {                                                                          \
-#family "." #name, family##_##name, signal                             \
-    }
-#define TEST_END                                                               \
-    {                                                                          \
-        NULL, NULL, 0                                                          \
-    }
+    static void family##_##name(void);                                         \
+    static const struct test entry_##family##_##name __attribute__((           \
+        used, no_reorder, section("tests"), aligned(sizeof(void *)))) = {      \
+        #family, #family "." #name, family##_##name, signal};                  \
+    static void family##_##name(void)
 
 /* Ends the case, or a child of it, as failed. */
 void test_fail(const char *file, int line, const char *what, int32_t got)
