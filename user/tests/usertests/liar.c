@@ -267,8 +267,7 @@ pid_t liar_begin(void)
 
 void liar_stop(pid_t pid)
 {
-    EQUAL(kill(pid, SIGKILL), 0);
-    expect_signal(pid, SIGKILL);
+    expect_killed(pid);
     EQUAL(close(liar_port), 0);
 }
 

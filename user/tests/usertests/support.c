@@ -50,6 +50,15 @@ void expect_signal(pid_t pid, int signal)
     EQUAL(WTERMSIG(status), signal);
 }
 
+void expect_killed(pid_t pid)
+{
+    uint32_t before = uptime_ms();
+
+    EQUAL(kill(pid, SIGKILL), 0);
+    expect_signal(pid, SIGKILL);
+    CHECK(uptime_ms() - before < 1000);
+}
+
 /* Whether /proc/tasks lists `pid` as blocked, for this reason. */
 static bool waits_for(pid_t pid, const char *reason)
 {
@@ -92,6 +101,14 @@ bool has_text(const char *path, const char *text)
     n = read(h, buf, sizeof(buf));
     EQUAL(close(h), 0);
     return n == (ssize_t)strlen(text) && memcmp(buf, text, (size_t)n) == 0;
+}
+
+struct stat stat_of(const char *path)
+{
+    struct stat st = {0};
+
+    EQUAL(stat(path, &st), 0);
+    return st;
 }
 
 void make_pipe(int ends[2])

@@ -26,10 +26,8 @@ TEST(dead_server, hangs)
     second = spawn(read_until_killed, 0); /* blocks on the first request */
     until_waits_for(second, "inode");
     EQUAL(stat("m/d", &st), 0); /* other servers are not affected */
-    EQUAL(kill(first, SIGKILL), 0);
-    expect_signal(first, SIGKILL);
-    EQUAL(kill(second, SIGKILL), 0);
-    expect_signal(second, SIGKILL);
+    expect_killed(first);
+    expect_killed(second);
     liar_order(-1);
     CHECK(has_text("m/f", "hello"));
     liar_end(server);
@@ -47,8 +45,7 @@ static void expect_killable(const char *path)
         _exit(0);
     }
     liar_until_silent();
-    EQUAL(kill(pid, SIGKILL), 0);
-    expect_signal(pid, SIGKILL);
+    expect_killed(pid);
 }
 
 /* A release without a reply does not prevent the server's death. */
@@ -101,8 +98,12 @@ TEST(dead_server, release_hangs)
 /* Another liar takes the place of one that has died. */
 static pid_t succeed(void)
 {
+    pid_t server;
+
     EQUAL(close(liar_port), 0);
-    return spawn_server(liar_run, &liar_port);
+    server = spawn_server(liar_run, &liar_port);
+    EQUAL(mount(liar_port, "m"), 0);
+    return server;
 }
 
 static void read_hello(int unused)
@@ -128,12 +129,9 @@ TEST(dead_server, successor)
     expect_exit(server, 0);
     until_waits_for(client, "file-server");
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     expect_exit(client, 0);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     FAILS(mount(liar_port, "m"), EBUSY);
     EQUAL(read(h, buf, 8), 5);
     EQUAL(close(h), 0);
@@ -203,10 +201,8 @@ TEST(dead_server, storm)
             until_read(h);
         for (int k = 0; k < i % 4; k++)
             yield();
-        EQUAL(kill(server, SIGKILL), 0);
-        expect_signal(server, SIGKILL);
+        expect_killed(server);
         server = succeed();
-        EQUAL(mount(liar_port, "m"), 0);
     }
     make_file("stop", "");
     for (int i = 0; i < READERS; i++) {
@@ -236,7 +232,6 @@ TEST(dead_server, change_once)
     expect_exit(client, 0);
     expect_exit(server, 0);
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     CHECK(has_text("m/f", "hello"));
     liar_end(server);
 }
@@ -248,8 +243,7 @@ TEST(dead_server, no_successor)
     uint32_t before;
     struct stat st;
 
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     before = uptime_ms();
     FAILS(stat("m/f", &st), EIO);
     CHECK(uptime_ms() - before >= 5000);
@@ -257,7 +251,6 @@ TEST(dead_server, no_successor)
     FAILS(stat("m/f", &st), EIO);
     CHECK(uptime_ms() - before < 1000);
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     EQUAL(stat("m/f", &st), 0);
     liar_end(server);
 }
@@ -270,8 +263,7 @@ TEST(dead_server, impostor)
     char buf[8];
 
     CHECK(h >= 0);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     EQUAL(close(liar_port), 0);
     server = spawn_server(liar_run_mount, &liar_port);
     liar_order(liar_find(liar_tells_mount, FS_STAT, PLAIN) + 6); /* no kind */
@@ -303,10 +295,8 @@ TEST(dead_server, orphan)
     CHECK(h >= 0);
     EQUAL(unlink("m/f"), 0);
     EQUAL(read(h, buf, 8), 5);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     FAILS(read(h, buf, 8), EIO);
     for (int i = 0; liar_tells[i].lie_label != 0; i++)
         if (liar_tells[i].lie_label == FS_INODE && liar_tells[i].lie_at == 4)
@@ -334,10 +324,8 @@ TEST(dead_server, number_again)
     int other;
 
     CHECK(h >= 0);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     other = open("m/other", O_WRONLY | O_CREAT);
     CHECK(other >= 0);
     FAILS(write(h, "lost", 4), EIO);
@@ -360,10 +348,8 @@ TEST(dead_server, unsynced)
         EQUAL(write(h, "12345", 5), 5);
         if (i == 0)
             EQUAL(fsync(h), 0);
-        EQUAL(kill(server, SIGKILL), 0);
-        expect_signal(server, SIGKILL);
+        expect_killed(server);
         server = succeed();
-        EQUAL(mount(liar_port, "m"), 0);
         if (i == 1)
             FAILS(fsync(h), EIO);
         EQUAL(fsync(h), 0);
@@ -392,7 +378,6 @@ TEST(dead_server, orphan_written)
     expect_exit(server, 0);
     until_waits_for(client, "file-server");
     server = succeed();
-    EQUAL(mount(liar_port, "m"), 0);
     expect_exit(client, 0);
     EQUAL(close(h), 0);
     liar_end(server);
@@ -425,7 +410,6 @@ TEST(dead_server, new_name)
         expect_exit(server, 0);
         until_waits_for(client, "file-server");
         server = succeed();
-        EQUAL(mount(liar_port, "m"), 0);
         expect_exit(client, 0);
         EQUAL(mkdir("m/new"), 0);
         liar_end(server);
@@ -462,14 +446,11 @@ TEST(dead_server, change_across)
         liar_until_silent();
         client = spawn(changes[i], 0);
         until_waits_for(client, "inode");
-        EQUAL(kill(server, SIGKILL), 0);
-        expect_signal(server, SIGKILL);
+        expect_killed(server);
         until_waits_for(reader, "file-server");
-        EQUAL(kill(reader, SIGKILL), 0);
-        expect_signal(reader, SIGKILL);
+        expect_killed(reader);
         until_waits_for(client, "file-server");
         server = succeed();
-        EQUAL(mount(liar_port, "m"), 0);
         expect_exit(client, 0);
         EQUAL(close(h), 0);
         EQUAL(statfs("m", &st), 0);

@@ -31,63 +31,38 @@ static void receive_only(int at)
     sleep_ms(1000000);
 }
 
-/* A client that cannot receive itself, because a receiver would keep the port
- * alive: it gets the port as a handle without that right. */
-static pid_t start_client(void (*fn)(int))
-{
-    pid_t pid = fork();
-
-    CHECK(pid >= 0);
-    if (pid > 0)
-        return pid;
-    fn(0);
-    _exit(0);
-}
-
-/* A server that runs fn; `port` gets a handle to it. */
-static pid_t start_server(void (*fn)(int))
-{
-    return spawn_server(fn, &port);
-}
-
-static void end_server(pid_t server)
-{
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
-}
-
 /* ---- the server ends ---------------------------------------------------- */
 
 /* Before a client has called. */
 TEST(death, server_before)
 {
-    pid_t server = start_server(sleep_long);
+    pid_t server = spawn_server(sleep_long, &port);
 
-    end_server(server);
-    expect_exit(start_client(expect_epipe), 0);
+    expect_killed(server);
+    expect_exit(spawn(expect_epipe, 0), 0);
     FAILS(notify(port, 1), EPIPE);
 }
 
 /* While a call waits to be received. */
 TEST(death, server_queued)
 {
-    pid_t server = start_server(sleep_long);
-    pid_t client = start_client(expect_epipe);
+    pid_t server = spawn_server(sleep_long, &port);
+    pid_t client = spawn(expect_epipe, 0);
 
     until_waits_for(client, "message");
-    end_server(server);
+    expect_killed(server);
     expect_exit(client, 0);
 }
 
 /* After it has received a call, before it replies. */
 TEST(death, server_before_reply)
 {
-    pid_t server = start_server(receive_only);
-    pid_t client = start_client(expect_epipe);
+    pid_t server = spawn_server(receive_only, &port);
+    pid_t client = spawn(expect_epipe, 0);
 
     until_waits_for(client, "message");
     until_waits_for(server, "sleep");
-    end_server(server);
+    expect_killed(server);
     expect_exit(client, 0);
 }
 
@@ -101,11 +76,11 @@ static void receive_and_exit(int at)
 /* By exit, with two more calls in the queue. */
 TEST(death, server_exits)
 {
-    pid_t server = start_server(receive_and_exit);
+    pid_t server = spawn_server(receive_and_exit, &port);
     pid_t clients[3];
 
     for (int i = 0; i < 3; i++)
-        clients[i] = start_client(expect_epipe);
+        clients[i] = spawn(expect_epipe, 0);
     for (int i = 0; i < 3; i++)
         expect_exit(clients[i], 0);
     expect_exit(server, 0);
@@ -124,10 +99,10 @@ static void receive_and_execute(int at)
 /* The program that exec starts cannot reply to the call. */
 TEST(death, server_executes)
 {
-    pid_t server = start_server(receive_and_execute);
+    pid_t server = spawn_server(receive_and_execute, &port);
 
-    expect_exit(start_client(expect_epipe), 0);
-    end_server(server);
+    expect_exit(spawn(expect_epipe, 0), 0);
+    expect_killed(server);
 }
 
 static void receive_and_close(int at)
@@ -152,10 +127,10 @@ static void expect_six(int unused)
 /* It closes the port, but still replies to the call that it has received. */
 TEST(death, port_closed)
 {
-    pid_t server = start_server(receive_and_close);
+    pid_t server = spawn_server(receive_and_close, &port);
 
-    expect_exit(start_client(expect_six), 0);
-    expect_exit(start_client(expect_epipe), 0);
+    expect_exit(spawn(expect_six, 0), 0);
+    expect_exit(spawn(expect_epipe, 0), 0);
     expect_exit(server, 0);
 }
 
@@ -178,8 +153,8 @@ TEST(death, one_of_two)
     first = spawn(sleep_long, 0);
     second = spawn(serve_one, 0);
     until_waits_for(second, "message");
-    end_server(first);
-    expect_exit(start_client(expect_six), 0);
+    expect_killed(first);
+    expect_exit(spawn(expect_six, 0), 0);
     expect_exit(second, 0);
 }
 
@@ -221,16 +196,16 @@ static void call_with_bytes(int unused)
 TEST(death, while_copying)
 {
     for (int i = 0; i < 4; i++) {
-        pid_t server = start_server(serve_bytes);
-        pid_t client = start_client(call_with_bytes);
+        pid_t server = spawn_server(serve_bytes, &port);
+        pid_t client = spawn(call_with_bytes, 0);
 
         sleep_ms(10);
         if (i % 2 == 0) {
-            end_server(server);
+            expect_killed(server);
             expect_exit(client, 0);
         } else {
-            end_server(client);
-            end_server(server);
+            expect_killed(client);
+            expect_killed(server);
         }
         EQUAL(close(port), 0);
     }
@@ -262,10 +237,10 @@ TEST(death, client_queued)
     pid_t first, second;
 
     port = port_create();
-    first = start_client(call_once);
+    first = spawn(call_once, 0);
     until_waits_for(first, "message");
-    second = start_client(call_once);
-    end_server(first);
+    second = spawn(call_once, 0);
+    expect_killed(first);
     reply_to_one(1);
     expect_exit(second, 0);
 }
@@ -277,12 +252,12 @@ TEST(death, client_received)
     pid_t client;
 
     port = port_create();
-    client = start_client(call_once);
+    client = spawn(call_once, 0);
     EQUAL(ipc_receive(port, &m), 0);
-    end_server(client);
+    expect_killed(client);
     FAILS(ipc_reply(m.msg_client, &m), ESRCH);
     /* reply_receive ignores that, and receives. */
-    client = start_client(call_once);
+    client = spawn(call_once, 0);
     EQUAL(ipc_reply_receive(port, &m), 0);
     m.msg_word[0]++;
     EQUAL(ipc_reply(m.msg_client, &m), 0);
@@ -294,11 +269,11 @@ TEST(death, client_received)
 /* Killed while it waits for a call. */
 TEST(death, receiving)
 {
-    pid_t server = start_server(receive_only);
+    pid_t server = spawn_server(receive_only, &port);
 
     until_waits_for(server, "message");
-    end_server(server);
-    expect_exit(start_client(expect_epipe), 0);
+    expect_killed(server);
+    expect_exit(spawn(expect_epipe, 0), 0);
 }
 
 /* A handle in a message is closed if the receiver ends before it gets it. */
@@ -311,7 +286,7 @@ TEST(death, handle_is_closed)
     struct message m = {.msg_tag = IPC_HANDLE, .msg_buffer = &b};
 
     make_pipe(ends);
-    server = start_server(sleep_long);
+    server = spawn_server(sleep_long, &port);
     client = fork();
     CHECK(client >= 0);
     if (client == 0) {
@@ -321,7 +296,7 @@ TEST(death, handle_is_closed)
     }
     EQUAL(close(ends[1]), 0);
     until_waits_for(client, "message");
-    end_server(server);
+    expect_killed(server);
     expect_exit(client, 0);
     EQUAL(read(ends[0], &c, 1), 0);
 }

@@ -141,8 +141,3 @@ TEST_KILLED(grant, out_words, SIGSEGV)
 
     outsw(0x1f0, words, 2);
 }
-
-TEST_KILLED(grant, in_by_number, SIGSEGV)
-{
-    __asm__ volatile("inb $0x70, %%al" : : : "eax");
-}

@@ -418,16 +418,16 @@ TEST(ipc, alarm_needs_right)
     expect_exit(server, 0);
 }
 
-/* ---- interrupts and names ----------------------------------------------- */
+/* ---- rights and names --------------------------------------------------- */
 
 TEST(ipc, privileged)
 {
     int port = port_create();
 
-    FAILS(irq_bind(port, 5, 1), EPERM);
-    FAILS(irq_ack(5), EPERM);
     FAILS(name_server(7, port), EINVAL);
     FAILS(name_server(-1, port), EINVAL);
+    /* Not even if there is no name server. */
+    FAILS(name_server(NAME_SERVER_SET, port), EPERM);
     EQUAL(syscall_raw(SYS_port_create, (uint32_t[6]){1}), -EINVAL);
 }
 
@@ -471,14 +471,4 @@ TEST(ipc, names_of_dead_ports)
     second = port_create();
     EQUAL(name_register("usertests", second), 0);
     EQUAL(name_remove("usertests"), 0);
-}
-
-/* No program without that right becomes the name server, even if there is
- * none. */
-TEST(ipc, names_one_server)
-{
-    int port = port_create();
-
-    FAILS(name_server(NAME_SERVER_SET, port), EPERM);
-    EQUAL(close(port), 0);
 }

@@ -345,8 +345,7 @@ TEST(liar, mount_hangs)
     liar_order(liar_find(liar_tells_mount, FS_STAT, HANG));
     pid = spawn(try_mount, 0);
     liar_until_silent();
-    EQUAL(kill(pid, SIGKILL), 0);
-    expect_signal(pid, SIGKILL);
+    expect_killed(pid);
     liar_stop(server);
 }
 

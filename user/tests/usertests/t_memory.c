@@ -159,11 +159,11 @@ TEST_KILLED(memory, stack_far_below, SIGSEGV)
 
 /* ---- running out -------------------------------------------------------- */
 
-static void take_everything(int unused)
+static void take_everything(int heap)
 {
-    (void)unused;
     for (;;) {
-        volatile char *p = mmap(MIB(1), PROT_READ | PROT_WRITE);
+        volatile char *p =
+            heap ? sbrk(MIB(1)) : mmap(MIB(1), PROT_READ | PROT_WRITE);
 
         if (p == MAP_FAILED)
             _exit(errno);
@@ -185,11 +185,7 @@ static void check_memory(void)
 /* A program that wants more than there is gets ENOMEM. */
 TEST(memory, exhaustion)
 {
-    pid_t child = spawn(take_everything, 0);
-    int status;
-
-    EQUAL(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ENOMEM);
+    expect_exit(spawn(take_everything, false), ENOMEM);
     check_memory();
 }
 
@@ -209,36 +205,15 @@ static void read_everything(int zero)
 TEST(memory, exhaustion_in_calls)
 {
     int zero = open("/dev/zero", O_RDONLY);
-    pid_t child;
-    int status;
 
     CHECK(zero >= 0);
-    child = spawn(read_everything, zero);
-    EQUAL(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ENOMEM);
+    expect_exit(spawn(read_everything, zero), ENOMEM);
     check_memory();
 }
 
 /* The same with the heap. */
-static void sbrk_everything(int unused)
-{
-    (void)unused;
-    for (;;) {
-        volatile char *p = sbrk(MIB(1));
-
-        if (p == MAP_FAILED)
-            _exit(errno);
-        for (size_t i = 0; i < MIB(1); i += PAGE_SIZE)
-            p[i] = 1;
-    }
-}
-
 TEST(memory, exhaustion_heap)
 {
-    pid_t child = spawn(sbrk_everything, 0);
-    int status;
-
-    EQUAL(waitpid(child, &status, 0), child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == ENOMEM);
+    expect_exit(spawn(take_everything, true), ENOMEM);
     check_memory();
 }

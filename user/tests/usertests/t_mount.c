@@ -32,7 +32,6 @@ static pid_t start(const char *path, const char *kind)
     CHECK(pid >= 0);
     if (pid == 0) {
         execv("/sbin/memfs", argv);
-        execv("/bin/memfs", argv);
         _exit(127);
     }
     for (int i = 0; i < 1000 && !is_kind(path, kind); i++)
@@ -52,14 +51,6 @@ static void end(void)
     EQUAL(umount("m"), 0);
     expect_exit(memfs, 0);
     CHECK(!is_kind("m", "mem"));
-}
-
-static struct stat stat_of(const char *path)
-{
-    struct stat st;
-
-    EQUAL(stat(path, &st), 0);
-    return st;
 }
 
 /* ---- contents ----------------------------------------------------------- */
@@ -459,7 +450,6 @@ TEST(mount, twice)
     if (pid == 0) {
         close(STDERR_FILENO);
         execv("/sbin/memfs", argv);
-        execv("/bin/memfs", argv);
         _exit(127);
     }
     EQUAL(waitpid(pid, &status, 0), pid);
@@ -570,8 +560,7 @@ TEST(mount, handles)
 
     EQUAL(stat_with_handle(port), next);
     EQUAL(close(port), 0);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
 }
 
 /* rm -r ends, though it removes nothing. */
@@ -592,7 +581,6 @@ TEST(mount, ghost)
     }
     expect_exit(rm, 1);
     EQUAL(close(port), 0);
-    EQUAL(kill(server, SIGKILL), 0);
-    expect_signal(server, SIGKILL);
+    expect_killed(server);
     EQUAL(umount("m"), 0);
 }

@@ -11,7 +11,7 @@
 #include "user/lib/string.h"
 
 struct row {
-    pid_t row_pid, row_parent, row_group;
+    pid_t row_pid, row_group;
     char row_session[12];
     char row_name[32];
 };
@@ -38,7 +38,6 @@ static void parse(char *text, size_t columns, struct row *row)
 
     EQUAL(split(text, words), columns);
     row->row_pid = (pid_t)strtol(words[0], NULL, 10);
-    row->row_parent = (pid_t)strtol(words[1], NULL, 10);
     row->row_group = (pid_t)strtol(words[2], NULL, 10);
     strlcpy(row->row_session, words[3], sizeof(row->row_session));
     strlcpy(row->row_name, words[columns - 1], sizeof(row->row_name));

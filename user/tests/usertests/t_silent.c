@@ -71,15 +71,6 @@ static const struct {
     {FS_UNLINK, change, "inode"},
 };
 
-static void expect_killed(pid_t pid)
-{
-    uint32_t before = uptime_ms();
-
-    EQUAL(kill(pid, SIGKILL), 0);
-    expect_signal(pid, SIGKILL);
-    CHECK(uptime_ms() - before < 1000);
-}
-
 /* The second task waits for the first, and dies first. */
 TEST(silent, any)
 {

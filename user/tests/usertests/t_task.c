@@ -339,8 +339,7 @@ TEST(task, preemption)
 
     EQUAL(sleep_ms(30), 0);
     EQUAL(yield(), 0);
-    EQUAL(kill(child, SIGKILL), 0);
-    expect_signal(child, SIGKILL);
+    expect_killed(child);
 }
 
 TEST(task, unknown_calls)

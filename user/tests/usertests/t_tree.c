@@ -13,14 +13,6 @@ static bool exists(const char *path)
     return stat(path, &st) == 0;
 }
 
-static struct stat stat_of(const char *path)
-{
-    struct stat st = {0};
-
-    EQUAL(stat(path, &st), 0);
-    return st;
-}
-
 static void expect_same(const char *a, const char *b)
 {
     EQUAL(stat_of(a).st_ino, stat_of(b).st_ino);

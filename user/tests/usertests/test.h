@@ -81,6 +81,9 @@ pid_t spawn(void (*fn)(int arg), int arg);
 void expect_exit(pid_t pid, int code);
 void expect_signal(pid_t pid, int signal);
 
+/* Kills a child, which must end at once. */
+void expect_killed(pid_t pid);
+
 /* Waits until /proc/tasks lists the child as blocked for this reason, such as
  * "message". That is the wait which is meant if the child has no other for the
  * same reason. */
@@ -89,6 +92,9 @@ void until_waits_for(pid_t pid, const char *reason);
 /* Creates a file with this text; tests whether it has this text. */
 void make_file(const char *path, const char *text);
 bool has_text(const char *path, const char *text);
+
+/* The status of a file that exists. */
+struct stat stat_of(const char *path);
 
 /* Creates a pipe, which must succeed. */
 void make_pipe(int ends[2]);
