@@ -101,6 +101,7 @@ $(foreach p,$(PROGRAMS) $(WORKSHOP_PROGRAMS),$(eval $(call program,$(p))))
 $(USER)/bin/codefuzz: $(USER)/user/tests/syscallfuzz/child.o
 $(addprefix $(USER)/bin/,codefuzz stormfuzz): \
     $(USER)/user/tests/syscallfuzz/options.o
+$(USER)/bin/drivertest: $(USER)/user/tests/devtest/check.o
 
 # Lab 8: beattest tests the parts of the driver beat and of its client, with
 # inputs that follow from the seed of the hand-out.

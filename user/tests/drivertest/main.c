@@ -27,6 +27,7 @@
 #include "user/lib/stdio.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
+#include "user/tests/devtest/devtest.h"
 
 #define SELF "/bin/drivertest"
 
@@ -38,33 +39,9 @@
 #define CLOCK   8
 #define NOTHING 0x278 /* three ports without a device */
 
-static int failures;
-
-static void check(bool good, const char *what)
-{
-    printf("%s: %s%s%s\n", good ? "good" : "BAD", what, good ? "" : ": ",
-           good ? "" : strerror(errno));
-    failures += !good;
-}
-
 static bool fails(int32_t result, int error)
 {
     return result == -1 && errno == error;
-}
-
-/* The result of a child that runs fn: its exit code, or minus its signal. */
-static int in_child(int (*fn)(void))
-{
-    int status = 0;
-    pid_t pid;
-
-    fflush(stdout);
-    pid = fork();
-    if (pid == 0)
-        _exit(fn());
-    if (pid < 0 || waitpid(pid, &status, 0) != pid)
-        err(1, "no child");
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
 /* ---- ports -------------------------------------------------------------- */
@@ -97,7 +74,7 @@ static void ports(void)
     insw(NOTHING, words, 2);
     check(words[1] == 0xffff && words[2] == 0, "two words in a row");
     outsw(NOTHING, words, 2);
-    check(in_child(child_port) == -SIGSEGV, "a child has no ports");
+    check(ended(child(child_port)) == -SIGSEGV, "a child has no ports");
     check(inb(NOTHING) == 0xff, "and its parent still has them");
 }
 
@@ -136,7 +113,7 @@ static void lines(void)
           "no invalid lines, and none that is not bound");
     check(irq_bind(test_port, LINE, 7) == 0, "line 5");
     check(irq_bind(test_port, CLOCK, 3) == 0, "line 8");
-    check(in_child(child_irq) == 1, "a child has no lines");
+    check(ended(child(child_irq)) == 1, "a child has no lines");
     clock_write(CLOCK_A, A_64_HZ);
     clock_read(CLOCK_C);
     clock_write(CLOCK_B, b | B_PERIODIC);
@@ -217,7 +194,8 @@ static void device(int server)
               fails(call(server, text, screen), EFAULT) &&
               call(server, text, text) == 0,
           "no messages from and to a device");
-    check(in_child(child_screen) == -SIGSEGV, "a child has no device pages");
+    check(ended(child(child_screen)) == -SIGSEGV,
+          "a child has no device pages");
     check(fails(munmap((void *)screen, 8192), EINVAL) &&
               munmap((void *)second, 4096) == 0 &&
               munmap((void *)screen, 4096) == 0,
@@ -269,29 +247,11 @@ static void dma(int server)
     check(dma_fails(1, &other, EPERM), "no fifth one");
     check(call(server, pages, more) == 0 && all(more, 16, 0x5a5a5a5a),
           "messages from and to these pages");
-    check(in_child(child_dma) == -SIGSEGV, "a child has no pages for DMA");
+    check(ended(child(child_dma)) == -SIGSEGV, "a child has no pages for DMA");
     check(munmap(pages, 3 * PAGE_SIZE) == 0, "they are freed");
     pages = dma_alloc(3, &first);
     check(pages != MAP_FAILED && all(pages, 3 * PAGE_SIZE, 0),
           "and allocated again, zeroed");
-}
-
-/* ---- alarms ------------------------------------------------------------- */
-
-static void alarms(void)
-{
-    struct message m = {0};
-    uint32_t before = uptime_ms();
-
-    check(fails(alarm(test_port, 10, 32), EINVAL) &&
-              fails(alarm(99, 10, 1), EBADF),
-          "an alarm needs a valid port and bit");
-    check(alarm(test_port, 10, 1) == 0 && alarm(test_port, 0, 0) == 0 &&
-              alarm(test_port, 50, 2) == 0 && alarm(test_port, 30, 4) == 0,
-          "an alarm can be set again");
-    check(ipc_receive(test_port, &m) == 0 && m.msg_word[0] == 1u << 4 &&
-              uptime_ms() - before >= 30 && uptime_ms() - before <= 60,
-          "it comes on time");
 }
 
 /* ---- the rest ----------------------------------------------------------- */
@@ -338,7 +298,7 @@ static int run_as_server(char *path, char *a, char *b)
     next[0] = path;
     next[1] = a;
     next[2] = b;
-    return in_child(child_becomes);
+    return ended(child(child_becomes));
 }
 
 /* The grant is taken, but init's program still runs: the grant is not in
@@ -374,7 +334,7 @@ static int child_execs(void)
 
 static int child_of_child(void)
 {
-    return in_child(child_drops);
+    return ended(child(child_drops));
 }
 
 /* Whether a program has none of the rights of servers and init. */
@@ -447,9 +407,9 @@ static int with_privilege(void)
               fails(grant_take("a name that is too long"), ENAMETOOLONG) &&
               fails(grant_take((char *)0xc0000000), EFAULT),
           "only existing servers");
-    check(in_child(child_of_child) == 1, "children inherit the privilege");
-    check(in_child(child_execs) == 0, "exec ends it");
-    check(in_child(child_before_exec) == -SIGSEGV,
+    check(ended(child(child_of_child)) == 1, "children inherit the privilege");
+    check(ended(child(child_execs)) == 0, "exec ends it");
+    check(ended(child(child_before_exec)) == -SIGSEGV,
           "a grant is not in force before its program runs");
     check(run_as_server(SELF, "in", "0x278") == 0, "afterwards it is");
     check(run_as_server(SELF, "twice", NULL) == 0,
@@ -463,8 +423,7 @@ static int with_privilege(void)
     neighbours();
     check(grant_take(NULL) == 0 && is_plain() == 0,
           "it is an ordinary program again");
-    printf("drivertest: %d failures\n", failures);
-    return failures != 0;
+    return check_report("drivertest");
 }
 
 /* Executes itself with one more argument: `mode` and then the last one. */
@@ -488,11 +447,9 @@ static int everything(void)
     lines();
     device(server);
     dma(server);
-    alarms();
     privileges();
     kill(pid, SIGKILL);
-    printf("drivertest: %d failures\n", failures);
-    return failures != 0;
+    return check_report("drivertest");
 }
 
 /* Holds line 5, a device page and two pages until it is killed. */
