@@ -98,9 +98,8 @@ $(USER)/$(1): $(patsubst %.c,$(USER)/%.o,$(wildcard $(foreach d,$(PROG_IN),\
 endef
 $(foreach p,$(PROGRAMS) $(WORKSHOP_PROGRAMS),$(eval $(call program,$(p))))
 
-$(USER)/bin/codefuzz: $(USER)/user/tests/syscallfuzz/child.o
 $(addprefix $(USER)/bin/,codefuzz stormfuzz): \
-    $(USER)/user/tests/syscallfuzz/options.o
+    $(USER)/user/tests/syscallfuzz/fuzzer.o
 $(USER)/bin/drivertest: $(USER)/user/tests/devtest/check.o
 
 # Lab 8: beattest tests the parts of the driver beat and of its client, with

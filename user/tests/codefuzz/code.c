@@ -10,6 +10,7 @@
  * treats specially. An int3 ends a stream that comes so far.
  */
 #include "user/tests/codefuzz/code.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
@@ -26,16 +27,6 @@ static uint8_t *code_page;
 static uint8_t *area_page;
 
 /* ---- values ------------------------------------------------------------- */
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)rand() % n;
-}
-
-static uint32_t any_bits(void)
-{
-    return (uint32_t)rand() << 16 ^ (uint32_t)rand();
-}
 
 /* Of no value that a system call could take for a process. */
 static uint32_t value(void)

@@ -8,8 +8,7 @@
  * on the seed and its number.
  */
 #include "user/tests/codefuzz/code.h"
-#include "user/tests/syscallfuzz/child.h"
-#include "user/tests/syscallfuzz/options.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/err.h"
 #include "user/lib/stdio.h"
 

@@ -3,6 +3,7 @@
  * of them may fail, or wait until the task is killed.
  */
 #include "user/tests/stormfuzz/stormfuzz.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"

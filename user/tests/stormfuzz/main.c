@@ -11,7 +11,7 @@
  * number.
  */
 #include "user/tests/stormfuzz/stormfuzz.h"
-#include "user/tests/syscallfuzz/options.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"
 #include "user/lib/ipc.h"
@@ -46,11 +46,6 @@ struct totals {
 };
 
 static struct totals totals;
-
-uint32_t below(uint32_t n)
-{
-    return (uint32_t)rand() % n;
-}
 
 /* ---- tasks -------------------------------------------------------------- */
 

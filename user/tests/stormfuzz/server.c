@@ -8,6 +8,7 @@
  * contradict each other.
  */
 #include "user/tests/stormfuzz/stormfuzz.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/fs_server.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
@@ -134,7 +135,7 @@ static uint32_t wrong_word(void)
     case 2:
         return FS_DATA_MAX + below(3) - 1;
     default:
-        return (uint32_t)rand() << 16 ^ (uint32_t)rand();
+        return any_bits();
     }
 }
 

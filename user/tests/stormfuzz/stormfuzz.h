@@ -19,9 +19,6 @@ extern int ports[SERVERS];
 /* The directory of the round; mounts are on m0, m1 … and in them. */
 extern char top[PATH_MAX];
 
-/* A number below n. */
-uint32_t below(uint32_t n);
-
 /* The two kinds of tasks, which run until they are killed. A server may exit.
  * Both have called srand(). */
 void server_run(void) __attribute__((noreturn));

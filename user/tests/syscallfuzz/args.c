@@ -11,6 +11,7 @@
  * others.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/ipc.h"
 #include "user/lib/stdlib.h"
 #include "user/lib/string.h"
@@ -109,16 +110,6 @@ static const char *const paths[] = {
 };
 
 /* ---- values ------------------------------------------------------------- */
-
-static uint32_t below(uint32_t n)
-{
-    return (uint32_t)rand() % n;
-}
-
-static uint32_t any_bits(void)
-{
-    return (uint32_t)rand() << 16 ^ (uint32_t)rand();
-}
 
 static uint32_t big(void)
 {

@@ -3,8 +3,7 @@
  *
  *     main.c    batches in child processes, and how they end
  *     args.c    random system calls: numbers and arguments from a seed
- *     child.c   the end of a child; codefuzz uses it too
- *     options.c its options; codefuzz and stormfuzz use them too
+ *     fuzzer.c  what codefuzz and stormfuzz use too
  */
 #pragma once
 

@@ -10,8 +10,7 @@
  * its number and the results of its calls.
  */
 #include "user/tests/syscallfuzz/fuzz.h"
-#include "user/tests/syscallfuzz/child.h"
-#include "user/tests/syscallfuzz/options.h"
+#include "user/tests/syscallfuzz/fuzzer.h"
 #include "user/lib/err.h"
 #include "user/lib/scratch.h"
 #include "user/lib/stdio.h"
