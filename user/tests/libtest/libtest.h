@@ -36,3 +36,8 @@ void test_failed(const char *file, int line, const char *what);
 
 /* Runs `f` in a child without stderr; returns its status. */
 int test_in_child(void (*f)(void));
+
+/* Runs f(arg) in a child and stores its output as a string; returns its status.
+ */
+int test_output(void (*f)(const void *arg), const void *arg, char *text,
+                size_t size);

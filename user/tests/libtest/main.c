@@ -4,6 +4,7 @@
  */
 #include "user/tests/libtest/libtest.h"
 #include "user/lib/stdio.h"
+#include "user/lib/stdlib.h"
 #include "user/lib/string.h"
 
 static const char *wanted = "";
@@ -54,6 +55,32 @@ int test_in_child(void (*f)(void))
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child);
+    return status;
+}
+
+int test_output(void (*f)(const void *arg), const void *arg, char *text,
+                size_t size)
+{
+    size_t used = 0;
+    int status = -1;
+    int ends[2];
+    ssize_t n;
+
+    CHECK(pipe(ends) == 0);
+    fflush(stdout);
+    if (fork() == 0) {
+        close(ends[0]);
+        dup2(ends[1], STDOUT_FILENO);
+        close(ends[1]);
+        f(arg);
+        exit(0);
+    }
+    close(ends[1]);
+    while ((n = read(ends[0], text + used, size - 1 - used)) > 0)
+        used += (size_t)n;
+    text[used] = 0;
+    close(ends[0]);
+    CHECK(wait(&status) > 0);
     return status;
 }
 

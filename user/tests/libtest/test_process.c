@@ -11,29 +11,17 @@
 #include "user/lib/string.h"
 #include "user/tests/libtest/libtest.h"
 
+static void call(const void *f)
+{
+    (*(void (*const *)(void))f)();
+}
+
 /* The output of a child, as a string. */
 static const char *output_of(void (*f)(void))
 {
     static char text[200];
-    int ends[2];
-    size_t used = 0;
-    ssize_t n;
 
-    CHECK(pipe(ends) == 0);
-    fflush(stdout);
-    if (fork() == 0) {
-        close(ends[0]);
-        dup2(ends[1], STDOUT_FILENO);
-        close(ends[1]);
-        f();
-        exit(0);
-    }
-    close(ends[1]);
-    while ((n = read(ends[0], text + used, sizeof(text) - 1 - used)) > 0)
-        used += (size_t)n;
-    text[used] = 0;
-    close(ends[0]);
-    CHECK(wait(NULL) > 0);
+    test_output(call, &f, text, sizeof(text));
     return text;
 }
 

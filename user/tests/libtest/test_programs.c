@@ -19,33 +19,23 @@ struct line {
 static char output[2000];
 static bool crowded; /* programs start with all handles open */
 
+static void execute(const void *command)
+{
+    char *words[] = {"sh", "-c", (char *)command, NULL};
+
+    dup2(STDOUT_FILENO, STDERR_FILENO);
+    while (crowded && dup(STDIN_FILENO) >= 0)
+        continue;
+    execvp("sh", words);
+    _exit(127);
+}
+
 /* Runs a command in the directory of the tests; returns its status. */
 static int run(const char *command)
 {
-    size_t used = 0;
-    int status = -1;
-    int ends[2];
-    ssize_t n;
+    int status = test_output(execute, command, output, sizeof(output));
 
-    CHECK(pipe(ends) == 0);
-    if (fork() == 0) {
-        char *words[] = {"sh", "-c", (char *)command, NULL};
-
-        close(ends[0]);
-        dup2(ends[1], STDOUT_FILENO);
-        dup2(ends[1], STDERR_FILENO);
-        close(ends[1]);
-        while (crowded && dup(STDIN_FILENO) >= 0)
-            continue;
-        execvp("sh", words);
-        _exit(127);
-    }
-    close(ends[1]);
-    while ((n = read(ends[0], output + used, sizeof(output) - 1 - used)) > 0)
-        used += (size_t)n;
-    output[used] = 0;
-    close(ends[0]);
-    CHECK(wait(&status) > 0 && WIFEXITED(status));
+    CHECK(WIFEXITED(status));
     return WEXITSTATUS(status);
 }
 
