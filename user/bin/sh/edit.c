@@ -4,7 +4,6 @@
  * it. This file supplies the words for completion: commands at the start of a
  * command, directories after `cd`, else file names.
  */
-#include "kernel/lib/line.h"
 #include "user/bin/sh/sh.h"
 #include "user/lib/dirent.h"
 #include "user/lib/string.h"
@@ -67,7 +66,7 @@ static void add_names(const char *directory, const char *prefix,
     closedir(d);
 }
 
-static void add_commands(line_add_t *add, void *arg)
+void add_commands(line_add_t *add, void *arg)
 {
     const char *path = var_get("PATH");
     char directories[PATH_MAX];

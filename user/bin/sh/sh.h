@@ -15,6 +15,7 @@
  */
 #pragma once
 
+#include "kernel/lib/line.h"
 #include "user/lib/unistd.h"
 
 #define LINE_MAX_BYTES 4096 /* of a line, with its NUL */
@@ -204,6 +205,10 @@ bool suggest(const char *name, char out[NAME_MAX + 1]);
 /* Reads a line into `buf` (LINE_MAX_BYTES). Returns its length, or -1 at the
  * end. A cancelled line is empty. */
 int edit_line(const char *prompt, char *buf);
+
+/* Calls add(name, arg) for each command: the built-in ones, then those of PATH.
+ */
+void add_commands(line_add_t *add, void *arg);
 
 /* The n-th line of the history, from 0; NULL after the last. */
 const char *edit_history(unsigned n);
