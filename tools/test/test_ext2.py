@@ -265,7 +265,7 @@ def test_writing_in_order_is_writing_in_runs(tmp_path):
 def test_nothing_is_lost_that_was_not_asked_for(tmp_path):
     """After a second or two everything is on the disk, which is clean."""
     image = make(tmp_path / "image")
-    core(image, "write /f 0 5000 1", "tick", "crash")
+    core(image, "write /f 0 5000 1", "sync", "crash")
     clean(image)
     assert "Filesystem state:         clean" in \
         run("dumpe2fs", "-h", image)
@@ -455,7 +455,7 @@ def test_a_repair_counts_the_files_that_share_attributes(tmp_path):
 def test_a_commit_of_more_inodes_than_buffers(tmp_path):
     """100 inodes in as many blocks; there are 64 buffers."""
     image = make(tmp_path / "image", "4k-256", "8M", "-N", "2048")
-    core(image, "many /f 0 1600", "tick",
+    core(image, "many /f 0 1600", "sync",
          *(f"write /f{i} 0 1 {i}" for i in range(0, 1600, 16)))
     clean(image)
 

@@ -142,7 +142,7 @@ def test_pending_blocks_are_replayed(repair, image):
     if repair == "e2fsck":
         run("e2fsck", "-p", image, good=(1,))
     else:
-        said = core(image, "tick")
+        said = core(image, "sync")
         assert "repaired" in said
     assert tree(image) == after
     clean(image)

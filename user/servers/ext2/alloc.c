@@ -12,11 +12,6 @@
 #include "user/lib/stdlib.h"
 #include "user/servers/ext2/impl.h"
 
-static bool bit(const uint8_t *map, uint32_t i)
-{
-    return map[i / 8] & 1u << i % 8;
-}
-
 static void bit_set(uint8_t *map, uint32_t i)
 {
     map[i / 8] |= (uint8_t)(1u << i % 8);
@@ -85,17 +80,6 @@ static uint32_t table_blocks(const struct ext2 *fs)
     return (bytes + fs->fs_block_size - 1) / fs->fs_block_size;
 }
 
-/* Whether a block holds the group's own data. */
-static bool is_own(const struct ext2 *fs, uint32_t group, uint32_t block)
-{
-    const struct group *g = &fs->fs_group[group];
-    const struct ext2_group_desc *d = &g->group_desc;
-
-    return block - g->group_first < g->group_copy ||
-           block == d->bg_block_bitmap || block == d->bg_inode_bitmap ||
-           block - d->bg_inode_table < table_blocks(fs);
-}
-
 static uint32_t block_group(const struct ext2 *fs, uint32_t block)
 {
     return (block - fs->fs_super.s_first_data_block) /
@@ -104,7 +88,12 @@ static uint32_t block_group(const struct ext2 *fs, uint32_t block)
 
 bool block_own(const struct ext2 *fs, uint32_t block)
 {
-    return is_own(fs, block_group(fs, block), block);
+    const struct group *g = &fs->fs_group[block_group(fs, block)];
+    const struct ext2_group_desc *d = &g->group_desc;
+
+    return block - g->group_first < g->group_copy ||
+           block == d->bg_block_bitmap || block == d->bg_inode_bitmap ||
+           block - d->bg_inode_table < table_blocks(fs);
 }
 
 bool block_of_inodes(const struct ext2 *fs, uint32_t block)

@@ -419,11 +419,6 @@ static int settle(struct ext2 *fs)
     return r;
 }
 
-int ext2_tick(void *opaque)
-{
-    return settle(opaque);
-}
-
 int ext2_sync(void *opaque, uint32_t file)
 {
     struct ext2 *fs = opaque;

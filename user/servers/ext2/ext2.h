@@ -75,11 +75,8 @@ void ext2_counts(const struct ext2 *fs, struct ext2_counts *out);
 /* NULL, or the first broken invariant of the data in memory. */
 const char *ext2_verify(const struct ext2 *fs);
 
-/* Call about every second: writes old changes. */
-int ext2_tick(void *fs);
-
-/* As in struct fs_functions. The offset of ext2_getdents is a byte offset in
- * the directory. */
+/* As in struct fs_functions. About every second, call ext2_sync for file 0. The
+ * offset of ext2_getdents is a byte offset in the directory. */
 int ext2_stat(void *fs, struct fs_stat *out);
 int ext2_inode(void *fs, uint32_t file, struct fs_attr *out);
 int ext2_lookup(void *fs, uint32_t dir, const char *name, uint32_t *file);

@@ -221,6 +221,12 @@ void groups_destroy(struct ext2 *fs);
 /* Copies changed descriptors to their buffers. */
 int groups_store(struct ext2 *fs);
 
+/* Bit i of a bitmap. */
+static inline bool bit(const uint8_t *map, uint32_t i)
+{
+    return map[i / 8] & 1u << i % 8;
+}
+
 /* Whether a block may belong to a file. */
 bool block_valid(const struct ext2 *fs, uint32_t block);
 /* Whether it is its group's own: descriptors, bitmaps, inodes. */
@@ -263,6 +269,8 @@ int inode_load(struct ext2 *fs, uint32_t number, struct ext2_inode *out);
 int node_new(struct ext2 *fs, uint32_t number, struct node **out);
 void node_put(struct node *n);
 void node_dirty(struct ext2 *fs, struct node *n);
+/* Likewise; and its time of change is now. */
+void node_changed(struct ext2 *fs, struct node *n);
 /* Notes that `dir` has a new name of the inode. */
 void node_name(struct node *n, const struct node *dir);
 /* Clears the dirty flag: 0. */

@@ -69,7 +69,7 @@ static void set_alarm(void)
 static void handle_alarm(void *fs, uint32_t bits)
 {
     if (bits & 1u << TICK_BIT) {
-        ext2_tick(fs); /* errors have been reported; reading goes on */
+        ext2_sync(fs, 0); /* errors have been reported; reading goes on */
         set_alarm();
     }
 }

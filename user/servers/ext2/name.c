@@ -14,16 +14,10 @@ static bool again(struct ext2 *fs, int r)
     return r == -ENOSPC && fs->fs_deferred > 0 && epoch_commit(fs) == 0;
 }
 
-static void changed(struct ext2 *fs, struct node *n)
-{
-    n->node_inode.i_ctime = ext2_now(fs);
-    node_dirty(fs, n);
-}
-
 static void dir_changed(struct ext2 *fs, struct node *dir)
 {
     dir->node_inode.i_mtime = ext2_now(fs);
-    changed(fs, dir);
+    node_changed(fs, dir);
 }
 
 /* A directory in which names may be created. */
@@ -50,7 +44,7 @@ void node_orphan(struct ext2 *fs, struct node *n)
     n->node_inode.i_dtime = ext2_now(fs);
     n->node_orphan = true;
     fs->fs_orphans++;
-    changed(fs, n);
+    node_changed(fs, n);
 }
 
 /* A block of attributes may be shared. */
@@ -233,7 +227,7 @@ static int link_in(struct ext2 *fs, struct node *dir, const char *name,
     place_put(&place);
     node_name(n, dir);
     n->node_inode.i_links_count++;
-    changed(fs, n);
+    node_changed(fs, n);
     dir_changed(fs, dir);
     return 0;
 }
@@ -302,7 +296,7 @@ void node_drop_link(struct ext2 *fs, struct node *n)
         return;
     }
     n->node_inode.i_links_count--;
-    changed(fs, n);
+    node_changed(fs, n);
 }
 
 static int unlink_file(struct ext2 *fs, struct node *dir, struct place *place,

@@ -229,6 +229,12 @@ void node_dirty(struct ext2 *fs, struct node *n)
     n->node_dirty = true;
 }
 
+void node_changed(struct ext2 *fs, struct node *n)
+{
+    n->node_inode.i_ctime = ext2_now(fs);
+    node_dirty(fs, n);
+}
+
 void node_name(struct node *n, const struct node *dir)
 {
     if (n->node_dir != 0 && n->node_dir != dir->node_number)

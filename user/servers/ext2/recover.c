@@ -30,11 +30,6 @@ struct recovery {
     uint32_t rec_names, rec_links, rec_blocks, rec_inodes; /* repaired */
 };
 
-static bool bit(const uint8_t *map, uint32_t i)
-{
-    return map[i / 8] & 1u << i % 8;
-}
-
 /* ---- owners ------------------------------------------------------------- */
 
 /* Not a reserved inode (bad blocks, room for descriptors): those have no name,

@@ -29,19 +29,13 @@ struct move {
     struct node *move_replaced; /* the file replaced, or NULL */
 };
 
-static void touch(struct ext2 *fs, struct node *n)
-{
-    n->node_inode.i_ctime = ext2_now(fs);
-    node_dirty(fs, n);
-}
-
 static void finish(struct ext2 *fs, const struct move *m)
 {
     m->move_from_dir->node_inode.i_mtime = ext2_now(fs);
     m->move_to_dir->node_inode.i_mtime = ext2_now(fs);
-    touch(fs, m->move_from_dir);
-    touch(fs, m->move_to_dir);
-    touch(fs, m->move_node);
+    node_changed(fs, m->move_from_dir);
+    node_changed(fs, m->move_to_dir);
+    node_changed(fs, m->move_node);
 }
 
 /* ---- files -------------------------------------------------------------- */

@@ -82,8 +82,8 @@ static struct event *work(struct disk *disk, uint32_t seed, uint32_t steps)
         e->event_start = disk->disk_records;
         if (!model_step(&m))
             host_fail("step %u: %s", i, m.model_failed);
-        if (i % 16 == 15 && ext2_tick(fs) < 0)
-            host_fail("step %u: tick", i);
+        if (i % 16 == 15 && ext2_sync(fs, 0) < 0)
+            host_fail("step %u: sync", i);
         e->event_change = m.model_last;
         e->event_end = disk->disk_records;
         if (m.model_last.change_kind == CHANGE_SYNC)

@@ -11,7 +11,7 @@
  *     ls PATH                 every file below, with type, links and size
  *     list PATH OFFSET        names in a directory from a getdents offset on
  *     many PATH FROM TO       empty files PATH0 …
- *     df    sync    tick      counts                 fsync PATH
+ *     df    sync              counts                 fsync PATH
  *     orphan PATH             removes its name while it is open
  *     breaks                  from now on every write fails
  *     crash                   ends without an unmount
@@ -206,8 +206,6 @@ static int run(struct ext2 *fs, int n, char **w)
         return ext2_sync(fs, 0);
     if (is(w[0], "fsync", n, 1))
         return path_fsync(fs, w[1]);
-    if (is(w[0], "tick", n, 0))
-        return ext2_tick(fs);
     host_fail("unknown command: %s", w[0]);
 }
 
