@@ -10,8 +10,6 @@ struct heap_stat {
     size_t stat_pages;     /* of the heap, without foreign ones */
     size_t stat_free;      /* of these in free runs */
     size_t stat_runs;      /* free runs */
-    size_t stat_largest;   /* pages of the largest */
-    size_t stat_foreign;   /* pages allocated by others with sbrk */
     uint64_t stat_grows;   /* calls of sbrk that grew the heap */
     uint64_t stat_shrinks; /* and that shrank it */
 };

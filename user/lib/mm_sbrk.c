@@ -191,7 +191,6 @@ static bool skip_foreign(const char *at)
         return false;
     mark(page_array + page_count, pages, PAGE_RESERVED);
     page_count += pages;
-    stat_now.stat_foreign += pages;
     return true;
 }
 
@@ -282,12 +281,6 @@ void buddy_set_pressure(size_t (*callback)(void))
 void heap_stat(struct heap_stat *out)
 {
     *out = stat_now;
-    out->stat_largest = 0;
-    list_for_each (l, &free_runs) {
-        size_t n = free_length(list_entry(l, struct page, page_link));
-
-        out->stat_largest = MAX(out->stat_largest, n);
-    }
 }
 
 static const char *verify_run(const struct page *p)

@@ -266,17 +266,13 @@ int main(void)
         err(1, "cannot register as the name server");
     result = ipc_receive(port, &m);
     for (;;) {
-        /* A client that cannot receive its reply is ignored. */
-        if (result < 0) {
+        if (result == 0 && m.msg_client != 0) {
+            name[b.ipc_received] = 0;
+            execute(&m, name, text);
+            result = ipc_reply_receive(port, &m);
+        } else {
+            /* a client that did not receive its reply, or a notification */
             result = ipc_receive(port, &m);
-            continue;
         }
-        if (m.msg_client == 0) {
-            result = ipc_receive(port, &m); /* notifications are ignored */
-            continue;
-        }
-        name[b.ipc_received] = 0;
-        execute(&m, name, text);
-        result = ipc_reply_receive(port, &m);
     }
 }
