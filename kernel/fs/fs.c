@@ -133,11 +133,6 @@ static void update_path(struct fs *fs, struct inode *dir)
     kmem_free(old, strlen(old) + 1);
 }
 
-static void refund_mount(const struct fs *fs)
-{
-    session_refund(fs->fs_session, SESSION_MOUNTS, 1);
-}
-
 int fs_mount(struct fs *fs, struct inode *dir)
 {
     int r;
@@ -169,7 +164,7 @@ put_root:
 drop_path:
     free_path(fs);
 refund:
-    refund_mount(fs);
+    session_refund(fs->fs_session, SESSION_MOUNTS, 1);
     return r;
 }
 
@@ -210,7 +205,7 @@ int fs_unmount(struct inode *root, bool force)
     inode_put(fs->fs_root_inode);
     inode_put(dir);
     free_path(fs);
-    refund_mount(fs);
+    session_refund(fs->fs_session, SESSION_MOUNTS, 1);
     return 0;
 }
 

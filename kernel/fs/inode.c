@@ -70,7 +70,6 @@ static void set_rank(struct inode *inode UNUSED)
     inode->inode_mutex.mutex_rank = inode->inode_type == FILE_DIRECTORY
                                         ? MUTEX_RANK_DIRECTORY
                                         : MUTEX_RANK_FILE;
-#else
 #endif
 }
 

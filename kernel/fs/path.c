@@ -185,7 +185,7 @@ int path_parent(const char *path, struct inode *cwd, struct inode **dir,
 
 /* ---- from a directory to its path --------------------------------------- */
 
-/* Puts "/name" of the directory *at in front of buf[*start] and moves *at to
+/* Puts "/name" of the directory *at in front of buf[*begin] and moves *at to
  * its parent. */
 static int prepend(struct inode **at, char *buf, size_t *begin)
 {

@@ -38,8 +38,8 @@ int userfs_mount(struct port *port, struct inode *dir);
  * such a root, -EPERM if another session mounted it. */
 int userfs_unmount(struct inode *root);
 
-/* The same by force, whatever the server and its clients do. The
- * server is not informed. */
+/* The same by force, whatever the server and its clients do. The server is not
+ * informed. */
 int userfs_unmount_forced(struct inode *root);
 
 /* All that tasks of a session have mounted, likewise. */
