@@ -31,7 +31,7 @@ struct space;
  * to work when all other pages are promised. Measured: a process takes 5
  * pages of the kernel (stack 3, directory 1, table 1) and shares a few more, an
  * open pipe 1, a command of the kernel shell none. So this is the need of ten
- * processes; tools/test/test_commit.py checks the figures.
+ * processes; tools/test/programs/test_commit.py checks the figures.
  */
 #define COMMIT_KERNEL_SHARE 64u
 

@@ -13,7 +13,7 @@ sources changes only the pictures that show it.
     life.svg       the life of an object
     slabtop.svg    a screen of slabtop; its figures are rates
 
-tools/test/test_pictures.py compares them with those in the tree.
+tools/test/book/test_pictures.py compares them with those in the tree.
 """
 
 import argparse

@@ -34,8 +34,8 @@ transcripts: $(KERNELS) | $(DEPS) ## type the book's transcripts
                                   ## again and write them anew
 	@$(PYTHON) -m tools.test.shells -w $(KERNEL)
 	@$(PYTHON) -m tools.test.sessions $(KERNEL) docs/*.md
-	@SLATE_BOOK=write $(PYTEST) -q tools/test/test_gdb_objects.py \
-	    tools/test/test_replay.py -k 'book or chapter'
+	@SLATE_BOOK=write $(PYTEST) -q tools/test/debug/test_gdb_objects.py \
+	    tools/test/debug/test_replay.py -k 'book or chapter'
 
 .PHONY: pictures
 pictures: $(WORKSHOP_KERNEL)      ## the pictures in docs/pictures, again

@@ -250,7 +250,7 @@ EVERY := -m ''
 
 # The files that name samples: to read all others takes each process seconds.
 SAMPLED = $(filter-out %/test_kernels.py,\
-            $(shell grep -l '\bsamples\?\b' tools/test/test_*.py))
+            $(shell grep -l '\bsamples\?\b' tools/test/*/test_*.py))
 
 # What the tests need.
 TESTED := $(KERNELS) $(ISO) $(if $(OTHER),,$(HOST_TEST) \
@@ -268,7 +268,7 @@ test: | $(DEPS)                   ## three minutes; DEBUG=1, SANITIZE=1 or
 
 test-kernels: $(WORKSHOP_KERNEL) | $(DEPS) ## the suites on kernels of other
                                   ## builds; three minutes
-	@$(PYTEST) -m sample $(ABREAST) tools/test/test_kernels.py
+	@$(PYTEST) -m sample $(ABREAST) tools/test/kernel/test_kernels.py
 
 test-samples: | $(DEPS)           ## a little of what test-all has; a minute
 	@$(MAKE) --no-print-directory tested
@@ -293,15 +293,15 @@ test-times: | $(DEPS)             ## processor seconds of each test, as of the
 .PHONY: test-web
 
 test-host: $(HOST_TEST) | $(DEPS) ## mm/, waits, ata, acpi on this machine
-	@$(PYTEST) tools/test/test_host.py
+	@$(PYTEST) tools/test/host/test_host.py
 
 test-threads: $(MMTHREADS) $(OTHERTHREADS) | $(DEPS) ## mm/ and the other
                                   ## allocators under real threads, sanitizer
-	@$(PYTEST) $(EVERY) tools/test/test_threads.py
+	@$(PYTEST) $(EVERY) tools/test/host/test_threads.py
 
 test-magazines: $(HOST_TEST) $(MMTHREADS_MAG) | $(DEPS) ## magazines on this
                                   ## machine, and mistakes planted in them
-	@$(PYTEST) $(EVERY) -n auto tools/test/test_magazines.py
+	@$(PYTEST) $(EVERY) -n auto tools/test/host/test_magazines.py
 
 # Without the sanitizers, which take three times as long.
 schedules: $(BUILD)/mutants/mmtest ## every schedule of two operations of mm/ in
@@ -314,49 +314,50 @@ races: $(MMRACES)                 ## 100,000 schedules of mm/ with a switch at
 	@$< -j 1 $(or $(SEEDS),330)
 
 test-ext2: $(EXT2_TOOL) | $(DEPS) ## the ext2 server's core on this machine
-	@$(PYTEST) tools/test/test_ext2.py tools/test/test_ext2_cuts.py \
-	    tools/test/test_ext2_journal.py
+	@$(PYTEST) tools/test/disk/test_ext2.py \
+	    tools/test/disk/test_ext2_cuts.py \
+	    tools/test/disk/test_ext2_journal.py
 
 fuzz-ext2: $(EXT2_TOOL) | $(DEPS) ## damaged images, 100,000 of them
-	@$(PYTEST) $(EVERY) tools/test/test_ext2.py -k damaged
+	@$(PYTEST) $(EVERY) tools/test/disk/test_ext2.py -k damaged
 
 test-kernel: $(WORKSHOP_KERNEL) | $(DEPS) ## the kernel's own suites, in QEMU
-	@$(PYTEST) tools/test/test_kernel.py
+	@$(PYTEST) tools/test/kernel/test_kernel.py
 
 test-system: $(KERNELS) $(ISO) | $(DEPS) ## the image: serial, PS/2, VGA, GDB
-	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/test_host.py \
-	    --ignore=tools/test/test_kernel.py
+	@$(PYTEST) $(ABREAST) tools/test --ignore=tools/test/host/test_host.py \
+	    --ignore=tools/test/kernel/test_kernel.py
 
 failures: $(WORKSHOP_KERNEL) | $(DEPS) ## the n-th allocation fails, for each n
-	@$(PYTEST) $(EVERY) tools/test/test_failures.py
+	@$(PYTEST) $(EVERY) tools/test/shell/test_failures.py
 
 test-replay: $(WORKSHOP_KERNEL) | $(DEPS) ## follow planted bugs to their lines
-	@$(PYTEST) $(EVERY) tools/test/test_replay.py
+	@$(PYTEST) $(EVERY) tools/test/debug/test_replay.py
 
 test-bochs: $(KERNELS) | $(DEPS)  ## the product and the suites in Bochs
-	@$(PYTEST) $(EVERY) tools/test/test_bochs.py
+	@$(PYTEST) $(EVERY) tools/test/kernel/test_bochs.py
 
 test-all test-v86: $(NODE_ENV)/done
 test-all test-web: web
 test-web:                         ## the page of `make web`, in Chromium
-	@$(PYTEST) $(EVERY) tools/test/test_web.py \
-	    tools/test/test_web_layouts.py
+	@$(PYTEST) $(EVERY) tools/test/book/test_web.py \
+	    tools/test/book/test_web_layouts.py
 
 test-v86: $(WORKSHOP_KERNEL)      ## suites, usertests and workloads in v86;
                                   ## what it cannot do is skipped, and why
-	@$(PYTEST) $(EVERY) -v -rsfE tools/test/test_v86.py
+	@$(PYTEST) $(EVERY) -v -rsfE tools/test/kernel/test_v86.py
 
 storm: $(WORKSHOP_KERNEL) | $(DEPS) ## the disk driver dies at work: SEEDS=20
-	@$(PYTEST) $(EVERY) tools/test/test_storm.py
+	@$(PYTEST) $(EVERY) tools/test/disk/test_storm.py
 
 powercut: $(WORKSHOP_KERNEL) $(EXT2_TOOL) | $(DEPS) ## cut the power
                                   ## at thousands of moments: SEEDS=60
-	@$(PYTEST) $(EVERY) tools/test/test_powercut.py
-	@$(PYTEST) $(EVERY) -n auto tools/test/test_ext2_cuts.py \
-	    tools/test/test_ext2_journal.py -k 'cut or all_or_not'
+	@$(PYTEST) $(EVERY) tools/test/disk/test_powercut.py
+	@$(PYTEST) $(EVERY) -n auto tools/test/disk/test_ext2_cuts.py \
+	    tools/test/disk/test_ext2_journal.py -k 'cut or all_or_not'
 
 bugs: $(WORKSHOP_KERNEL) | $(DEPS) ## each bug in each mode; no false alarms
-	@$(PYTEST) $(EVERY) tools/test/test_bugs.py
+	@$(PYTEST) $(EVERY) tools/test/shell/test_bugs.py
 
 # The kernel for several processors, with a build of its own.
 SMP_ELF := $(BUILD)/smp/slate-workshop.elf
@@ -414,7 +415,7 @@ fuzz: $(WORKSHOP_KERNEL) | $(DEPS) ## a million random system calls (SEEDS=10
 	    --seeds $(or $(SEEDS),100) --steps $(or $(STREAMS),10000)
 	@$(PYTHON) -m tools.test.fuzz $(WORKSHOP_ELF) --program stormfuzz \
 	    --seeds $(or $(SEEDS),10) --steps $(or $(ROUNDS),500)
-	@$(PYTEST) $(EVERY) tools/test/test_noise.py
+	@$(PYTEST) $(EVERY) tools/test/shell/test_noise.py
 
 coverage: $(addprefix $(BUILD)/coverage/,mmtest servetest) | $(DEPS) ## branches
                                   ## of mm/ that the host tests take;
@@ -456,7 +457,7 @@ grade-soak:                       ## ten times on a busy machine: LAB=2
 test-labs: $(WORKSHOP_KERNEL) | $(DEPS) ## each lab from hand-out to wrong
                                   ## solutions; LAB=2: that one alone
 	@$(PYTEST) $(EVERY) -n auto --dist loadgroup \
-	    tools/test/test_labs.py
+	    tools/test/labs/test_labs.py
 
 lab-mutants: $(WORKSHOP_KERNEL) | $(DEPS) ## change a lab's solution everywhere;
                                   ## do its tests notice? LAB=5 SAMPLE=40

@@ -1,7 +1,7 @@
 /*
  * The commands about tasks, files and messages, as far as they need states that
- * are hard to bring about from outside. (tools/test/test_programs.py has the
- * rest.)
+ * are hard to bring about from outside. (tools/test/programs/test_programs.py
+ * has the rest.)
  *
  * Tests: kernel/shell/cmd_task.c, kernel/shell/cmd_fs.c
  * Tests: kernel/shell/cmd_ipc.c

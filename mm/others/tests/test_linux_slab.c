@@ -2,7 +2,7 @@
  * SLAB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes. E7, how
  * much its queues serve of the reference trace, is in
- * tools/test/test_traces.py.
+ * tools/test/measure/test_traces.py.
  */
 #include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"

@@ -1,7 +1,7 @@
 /*
  * SLUB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes. E8, what
- * it counts on the reference trace, is in tools/test/test_traces.py.
+ * it counts on the reference trace, is in tools/test/measure/test_traces.py.
  *
  * Tests: mm/others/slabs.c
  */

@@ -2,7 +2,7 @@
  * SLMB: each case is an expectation of its description (E1, E2 …), whose
  * figures follow from the rules; then random operations, and mistakes. E4, how
  * many pages it looks at on the reference trace, is in
- * tools/test/test_traces.py.
+ * tools/test/measure/test_traces.py.
  */
 #include "mm/others/tests/ops.h"
 #include "kernel/lib/string.h"

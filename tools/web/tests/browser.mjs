@@ -1,5 +1,5 @@
 /*
- * The page in Chromium, for tools/test/test_web.py:
+ * The page in Chromium, for tools/test/book/test_web.py:
  *
  *     node browser.mjs ENV CHROMIUM URL TEST
  *

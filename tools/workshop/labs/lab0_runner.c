@@ -1,6 +1,6 @@
 /*
  * Lab 0 is not for students: tests of the runner itself, one for each way in
- * which a test can end (tools/test/test_lab_runner.py).
+ * which a test can end (tools/test/labs/test_lab_runner.py).
  */
 #include "drivers/console.h"
 #include "drivers/debugcon.h"

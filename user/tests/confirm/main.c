@@ -6,8 +6,8 @@
  *
  * Creates, changes, renames and removes files, for ever. When fsync or sync
  * confirms a file, an event reports it: from then on the file must exist and
- * have the bytes that follow from its number (tools/test/test_powercut.py knows
- * the rule). Unconfirmed changes go on in between, and must do no harm:
+ * have the bytes that follow from its number (tools/test/disk/test_powercut.py
+ * knows the rule). Unconfirmed changes go on in between, and must do no harm:
  * confirmed directories move from one directory to another, and must be in one
  * of them.
  */

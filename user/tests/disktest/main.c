@@ -5,8 +5,8 @@
  *
  * Each test leaves the directory as it was, with all blocks and files free,
  * except `keep`, which leaves files for other tests
- * (tools/test/test_ext2_disk.py). Prints a line for each; the exit status is
- * the number of failures.
+ * (tools/test/disk/test_ext2_disk.py). Prints a line for each; the exit status
+ * is the number of failures.
  */
 #include "user/lib/dirent.h"
 #include "user/lib/err.h"

@@ -1,8 +1,8 @@
 """Uses after a free, and wrong frees, that `make culprit` leads to: each patch
-of tools/test/dangling plants one in a copy of the tree. Its head says which
-commands show it, and which function of which file must be named, and as what:
-as unbalanced, or as the one that freed. The function is near the top of the
-stack: functions that change counts for their callers come before it."""
+of tools/test/debug/dangling plants one in a copy of the tree. Its head says
+which commands show it, and which function of which file must be named, and as
+what: as unbalanced, or as the one that freed. The function is near the top of
+the stack: functions that change counts for their callers come before it."""
 # Tests: tools/replay/, user/lib/malloc.c
 
 import os
@@ -19,7 +19,7 @@ from tools.run import watchdog
 pytestmark = pytest.mark.plain
 
 PATCHES = {path.stem: path for path in
-           sorted((ROOT / "tools/test/dangling").glob("*.patch"))}
+           sorted((ROOT / "tools/test/debug/dangling").glob("*.patch"))}
 QUICK = ["grep-frees-a-line-twice"]
 NEAR = 4  # functions of the stack
 

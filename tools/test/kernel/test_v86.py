@@ -17,7 +17,7 @@ REASONS = {"needs a keyboard that tests can press",
            "needs ticks of the clock at any instruction"}
 
 # Of usertests: a program cannot find out what ends the emulator.
-LIST = ROOT / "tools/test/v86-skipped.txt"
+LIST = ROOT / "tools/test/kernel/v86-skipped.txt"
 SKIPPED = dict(line.split(maxsplit=1) for line in
                LIST.read_text(encoding="utf-8").splitlines()
                if line and not line.startswith("#"))
