@@ -4,7 +4,7 @@
 #include "kernel/abi/errno.h"
 #include "kernel/fs/file.h"
 #include "kernel/fs/tests/fs_test.h"
-#include "kernel/task/tests/order.h"
+#include "tools/workshop/ktest/order.h"
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/lib/string.h"
 #include "kernel/vm/user.h"

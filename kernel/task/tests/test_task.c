@@ -8,7 +8,7 @@
 #include "tools/workshop/ktest/ktest.h"
 #include "kernel/task/sched_impl.h"
 #include "kernel/task/sync.h"
-#include "kernel/task/tests/order.h"
+#include "tools/workshop/ktest/order.h"
 #include "drivers/pit.h"
 #include "mm/kmem_impl.h"
 #include "kernel/x86/paging.h"

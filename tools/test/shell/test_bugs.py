@@ -200,8 +200,7 @@ def test_one_that_cannot_begin_leaves_all_modes(kernel):
     run = qemu.run(kernel, "fail slab -r 1 -c kmem_cache; bug leak; fail off; "
                    "kmastat -j; poweroff", append="kmem.debug=FPZU",
                    memory="64", budget=BUDGET)
-    rows = [json.loads(line) for line in run.text.splitlines()
-            if line.startswith('{"cache"')]
+    rows = [row for row in qemu.json_lines(run.text) if "cache" in row]
     assert "cannot be put into these modes" in run.text
     assert {row["modes"] for row in rows if row["kind"] == "class"} == {"FPZU"}
 
