@@ -76,19 +76,6 @@ KTEST(pipe, bytes_come_out_as_they_went_in)
     close_pipe();
 }
 
-KTEST(pipe, the_ends_go_one_way)
-{
-    char c = 0;
-
-    KT_REQUIRE(open_pipe());
-    KT_EQ(file_write(pipe.read_end, &c, 1), -EBADF);
-    KT_EQ(file_read(pipe.write_end, &c, 1), -EBADF);
-    KT_EQ(file_seek(pipe.read_end, 0, SEEK_SET), -ESPIPE);
-    KT_EQ(file_truncate(pipe.write_end, 0), -EINVAL);
-    KT_EQ(file_getdents(pipe.read_end, &c, 1), -ENOTDIR);
-    close_pipe();
-}
-
 KTEST(pipe, end_of_file_after_the_last_byte)
 {
     char text[4];
@@ -302,18 +289,6 @@ KTEST(pipe, a_reader_waits_for_a_byte)
     KT_EQ(r.result, 1);
     KT_EQ(in[0], 'x');
     KT_ORDER("RWr");
-    close_pipe();
-}
-
-KTEST(pipe, a_waiting_reader_sees_the_end)
-{
-    struct job r = {'R', 10, -1, 0};
-
-    KT_REQUIRE(prepare());
-    start(&r, read_job);
-    close(&pipe.write_end);
-    join(&r);
-    KT_EQ(r.result, 0);
     close_pipe();
 }
 

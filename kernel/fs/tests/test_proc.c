@@ -186,17 +186,6 @@ KTEST(proc, status_and_position)
     object_put(&f->file_object);
 }
 
-KTEST(proc, nothing_can_be_made_there)
-{
-    struct file *f;
-
-    KT_EQ(file_open("/proc/new", NULL, O_WRONLY | O_CREAT, &f), -EROFS);
-    KT_EQ(file_open("/proc/none", NULL, O_RDONLY, &f), -ENOENT);
-    KT_EQ(fs_mkdir("/proc/new", NULL), -EROFS);
-    KT_EQ(fs_unlink("/proc/tasks", NULL), -EROFS);
-    KT_EQ(fs_rename("/proc/tasks", "/proc/t", NULL), -EROFS);
-}
-
 KTEST(proc, directory)
 {
     struct file *f = open("/proc");
