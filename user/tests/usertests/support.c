@@ -52,11 +52,8 @@ void expect_signal(pid_t pid, int signal)
 
 void expect_killed(pid_t pid)
 {
-    uint32_t before = uptime_ms();
-
     EQUAL(kill(pid, SIGKILL), 0);
     expect_signal(pid, SIGKILL);
-    CHECK(uptime_ms() - before < 1000);
 }
 
 /* Whether /proc/tasks lists `pid` as blocked, for this reason. */

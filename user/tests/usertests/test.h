@@ -81,7 +81,7 @@ pid_t spawn(void (*fn)(int arg), int arg);
 void expect_exit(pid_t pid, int code);
 void expect_signal(pid_t pid, int signal);
 
-/* Kills a child, which must end at once. */
+/* Kills a child and waits for its end. */
 void expect_killed(pid_t pid);
 
 /* Waits until /proc/tasks lists the child as blocked for this reason, such as
