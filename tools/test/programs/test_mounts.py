@@ -239,7 +239,8 @@ def test_a_mount_belongs_to_its_session(machine):
     """Programs of the shell's session cannot remove what a task outside has
     mounted, nor succeed its server."""
     serve(machine, "-p memfs /tmp/m")
-    refused = "umount: /tmp/m: operation not permitted"
+    refused = "umount: /tmp/m: another session mounted it; at slate>: " \
+        "run -p umount /tmp/m"
     assert "mount: no server is registered as nosuch\n" in \
         machine.command("run mount nosuch /tmp/m")
     assert refused in machine.command("run umount /tmp/m")

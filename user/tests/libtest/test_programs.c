@@ -176,6 +176,7 @@ CASE(directories,
      {"rmdir b/c/d a b/c/f; ls b/c", "rmdir: a: directory not empty\n"
       "rmdir: b/c/f: not a directory\nf\n", 0},
      {"rmdir", "usage: rmdir DIRECTORY...\n", 2},
+     {"umount b", "umount: b: no server's file system is mounted there\n", 1},
      {"rm -r a b; ls", "", 0},
      {"mkdir -p '' e/f; ls e", "mkdir: : no such file or directory\nf\n", 0},
      {"cd e; rm -r . .. ../e/. f/../ /",
